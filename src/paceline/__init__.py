@@ -1,0 +1,1 @@
+"""Paceline: train a PyTorch model on many machines, and measure how the training scales."""

@@ -1,0 +1,116 @@
+"""Every error that Paceline raises on purpose, with its exit code and its advice.
+
+    PacelineError                      1   something of ours went wrong
+    ├── UsageError                     2   the words of a command do not fit
+    │   └── SpecError                  2   the spec has mistakes (all of them, with lines)
+    ├── EnvironmentFault               3   this machine or a host lacks something
+    │   ├── MissingProgram             3   a program or module is not installed
+    │   ├── DataError                  3   a data set is absent, unreadable or corrupt
+    │   └── PortBusy                   3   the rendezvous port is taken
+    ├── PlanError                      4   what is asked for cannot be done here
+    ├── JobFailed                      5   the job started and ended badly
+    ├── TransportError                 6   a host cannot be reached or spoken to
+    ├── Conflict                       7   somebody else is at work on the same thing
+    ├── NotFound                       8   no run, study or host of that name
+    ├── StorageError                   9   results cannot be written or read
+    └── Interrupted                  130   the user pressed Ctrl-C; state is kept
+
+An error says what happened, on which host if there is one, and what to do next.
+Only the standard library is used here: this module travels to the hosts.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class PacelineError(Exception):
+    """The root of the tree: a message, an optional hint, and an exit code."""
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, message: str, *, hint: str | None = None, host: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.host = host
+
+    def __str__(self) -> str:
+        where = f"{self.host}: " if self.host else ""
+        return f"{where}{self.message}"
+
+
+class UsageError(PacelineError):
+    """The words of a command do not fit together."""
+
+    exit_code = 2
+
+
+class SpecError(UsageError):
+    """The spec has mistakes; `problems` holds all of them, one line each."""
+
+    def __init__(self, source: str, problems: tuple[str, ...], *, hint: str | None = None) -> None:
+        count = "1 mistake" if len(problems) == 1 else f"{len(problems)} mistakes"
+        super().__init__(f"{source}: {count}\n" + "\n".join(problems), hint=hint)
+        self.source = source
+        self.problems = problems
+
+
+class EnvironmentFault(PacelineError):
+    """This machine, or a host, lacks something that the work needs."""
+
+    exit_code = 3
+
+
+class MissingProgram(EnvironmentFault):
+    """A program or a Python module is not installed where it is needed."""
+
+
+class DataError(EnvironmentFault):
+    """A data set is absent, unreadable, or not what it should be."""
+
+
+class PortBusy(EnvironmentFault):
+    """The port that the ranks should meet at is taken."""
+
+
+class PlanError(PacelineError):
+    """What is asked for is well said, but cannot be done with these hosts."""
+
+    exit_code = 4
+
+
+class JobFailed(PacelineError):
+    """The job was started and ended badly; the message carries its own first words."""
+
+    exit_code = 5
+
+
+class TransportError(PacelineError):
+    """A host cannot be reached, or a command on it could not be carried out."""
+
+    exit_code = 6
+
+
+class Conflict(PacelineError):
+    """Another process of ours is at work on the same study, run or cluster."""
+
+    exit_code = 7
+
+
+class NotFound(PacelineError):
+    """There is no run, study, host or cluster of that name."""
+
+    exit_code = 8
+
+
+class StorageError(PacelineError):
+    """Results cannot be written or read: a full disk, a missing right, a broken file."""
+
+    exit_code = 9
+
+
+class Interrupted(PacelineError):
+    """The user asked to stop; what was measured is kept and can be resumed."""
+
+    exit_code = 130

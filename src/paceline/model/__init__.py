@@ -1,0 +1,1 @@
+"""The nouns: frozen data that every other room passes around. Nothing here acts."""

@@ -1,0 +1,57 @@
+"""A host: one machine with an address that we reach and one that its peers reach."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Host:
+    """A machine of a cluster. On a single machine both addresses are the loopback's."""
+
+    name: str
+    address: str
+    peer_address: str
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """An accelerator as the host's own tools name it."""
+
+    name: str
+    memory_mib: int | None = None
+
+
+@dataclass(frozen=True)
+class HostFacts:
+    """What a host says of itself; None is "not known", never a guess."""
+
+    hostname: str
+    cores: int
+    cpu_model: str | None = None
+    memory_bytes: int | None = None
+    disk_free_bytes: int | None = None
+    gpus: tuple[Gpu, ...] = ()
+    platform: str = ""
+    python_path: str = ""
+    python_version: str = ""
+    torch_version: str | None = None
+    interface: str | None = None
+    free_port: int | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+    cpu_features: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Hosts with one name; the first is the master."""
+
+    name: str
+    provider: str
+    hosts: tuple[Host, ...]
+
+    @property
+    def master(self) -> Host:
+        """The host at whose address the ranks meet."""
+        return self.hosts[0]

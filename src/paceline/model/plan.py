@@ -1,0 +1,121 @@
+"""Plans: what will be done, before anything is. `paceline plan` prints these values."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from paceline.model.command import Command
+from paceline.model.host import Host
+
+ArgValue = str | int | float | bool
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """One point of a study: how many processes, where, and with which arguments."""
+
+    nodes: int
+    procs_per_node: int
+    batch_size: int | None = None
+    args: tuple[tuple[str, ArgValue], ...] = ()
+
+    @property
+    def world_size(self) -> int:
+        """How many ranks run in total."""
+        return self.nodes * self.procs_per_node
+
+    @property
+    def label(self) -> str:
+        """The name that result files bear, such as `nnode-2_nproc-4_batch_size-16`."""
+        parts = [f"nnode-{self.nodes}", f"nproc-{self.procs_per_node}"]
+        if self.batch_size is not None:
+            parts.append(f"batch_size-{self.batch_size}")
+        parts += [f"{name}-{value}" for name, value in self.args]
+        return "_".join(parts)
+
+    @property
+    def title(self) -> str:
+        """The same for people: `2 nodes x 4 processes, batch 16`."""
+        node = "node" if self.nodes == 1 else "nodes"
+        process = "process" if self.procs_per_node == 1 else "processes"
+        words = [f"{self.nodes} {node} x {self.procs_per_node} {process}"]
+        if self.batch_size is not None:
+            words.append(f"batch {self.batch_size}")
+        words += [f"{name} {value}" for name, value in self.args]
+        return ", ".join(words)
+
+
+@dataclass(frozen=True)
+class ProcessPlan:
+    """One process that a supervisor starts on a host, and the ranks that live in it."""
+
+    name: str
+    command: Command
+    ranks: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class HostPlan:
+    """What one host of a run does."""
+
+    host: Host
+    node_rank: int
+    processes: tuple[ProcessPlan, ...]
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """One execution of a job, down to the exact command lines of every host."""
+
+    run_id: str
+    configuration: Configuration
+    launcher: str
+    hosts: tuple[HostPlan, ...]
+    master_address: str
+    master_port: int
+    timeout_s: float | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def world_size(self) -> int:
+        """How many ranks run in total."""
+        return self.configuration.world_size
+
+
+@dataclass(frozen=True)
+class PlannedSample:
+    """The n-th measurement of one configuration; its id is the same whenever it is planned."""
+
+    sample_id: str
+    configuration: Configuration
+    index: int
+
+
+@dataclass(frozen=True)
+class StudyPlan:
+    """The samples of a study in the order in which they will be taken."""
+
+    name: str
+    baseline: Configuration
+    configurations: tuple[Configuration, ...]
+    samples: tuple[PlannedSample, ...]
+    digest: str
+    notes: tuple[str, ...] = ()
+
+
+def digest_of(value: Mapping[str, object]) -> str:
+    """Return a short fingerprint of plain data, the same on every machine and day."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+@dataclass(frozen=True)
+class PlanReport:
+    """Everything that `paceline plan` has to say about a spec."""
+
+    study: StudyPlan | None
+    runs: tuple[RunPlan, ...]
+    notes: tuple[str, ...] = field(default_factory=tuple)

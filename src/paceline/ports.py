@@ -1,0 +1,149 @@
+"""The ports: what the use cases need from the world, as small Protocols.
+
+Adapters live in `providers`, `transports` and `store`; `api` wires them together. A fake of a
+port is a real class that passes the same contract suite as the adapters (`tests/contract`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from paceline.model.command import Command, Completed
+from paceline.model.host import Cluster, Host
+from paceline.model.plan import RunPlan, StudyPlan
+from paceline.model.record import RunRecord, RunState, StudyRecord
+from paceline.model.summary import Sample, StudySummary
+
+
+class Transport(Protocol):
+    """One host, reached: run, put, get, stream, tunnel. Every call has a time limit."""
+
+    @property
+    def host(self) -> Host:
+        """The host at the other end."""
+        ...
+
+    async def run(self, command: Command, *, timeout_s: float | None = 60.0) -> Completed:
+        """Run a command to its end. A non-zero exit is a result; not being able to is an error."""
+        ...
+
+    def stream(self, command: Command) -> AsyncIterator[str]:
+        """Run a command and yield the lines of its output as they come; end it when closed."""
+        ...
+
+    async def put(self, source: Path, target: str, *, timeout_s: float | None = 600.0) -> None:
+        """Copy a file or a folder to the host."""
+        ...
+
+    async def put_bytes(
+        self, data: bytes, target: str, *, mode: int = 0o644, timeout_s: float | None = 60.0
+    ) -> None:
+        """Write a file on the host, atomically, making its folder."""
+        ...
+
+    async def get(self, source: str, target: Path, *, timeout_s: float | None = 600.0) -> None:
+        """Copy a file or a folder from the host."""
+        ...
+
+    async def tunnel(self, port: int) -> int:
+        """Return a port on our own loopback that leads to `port` on the host's loopback."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of the host; calling it twice is harmless."""
+        ...
+
+
+class Provider(Protocol):
+    """Who supplies hosts."""
+
+    @property
+    def name(self) -> str:
+        """The word that the spec uses for it."""
+        ...
+
+    async def cluster(self) -> Cluster:
+        """Return the hosts, in the order of their node ranks."""
+        ...
+
+    async def connect(self, host: Host) -> Transport:
+        """Open the way to one host."""
+        ...
+
+
+class RunStore(Protocol):
+    """The durable record of runs and studies; written before and after each thing that happens."""
+
+    def create_run(self, record: RunRecord, plan: RunPlan) -> None:
+        """Write down a run before it starts."""
+        ...
+
+    def update_run(self, record: RunRecord) -> None:
+        """Write down what has become of a run."""
+        ...
+
+    def run(self, run_id: str) -> RunRecord:
+        """Return a run by its id or an unambiguous beginning of it; else NotFound."""
+        ...
+
+    def runs(
+        self, *, study: str | None = None, states: Sequence[RunState] = ()
+    ) -> tuple[RunRecord, ...]:
+        """Return the runs that are known, newest first."""
+        ...
+
+    def open_study(
+        self, plan: StudyPlan, spec: Mapping[str, object], provenance: Mapping[str, object]
+    ) -> StudyRecord:
+        """Create the study, or return it where it exists with the same digest; else Conflict."""
+        ...
+
+    def study(self, name: str) -> StudyRecord:
+        """Return a study by its name or folder; else NotFound."""
+        ...
+
+    def studies(self) -> tuple[StudyRecord, ...]:
+        """Return the studies that are known, newest first."""
+        ...
+
+    def write_result(self, study: StudyRecord, name: str, data: bytes) -> Path:
+        """Write a result file of a study, atomically."""
+        ...
+
+
+class Clock(Protocol):
+    """The time, so that tests need not wait for it."""
+
+    def now(self) -> float:
+        """Unix seconds."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds that never go back."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        ...
+
+
+class StudyObserver(Protocol):
+    """Who watches a study: the progress display, or nobody."""
+
+    def planned(self, plan: StudyPlan, remaining: int) -> None:
+        """Called before the first sample, with the number of samples still to be taken."""
+        ...
+
+    def started(self, record: RunRecord) -> None:
+        """Called when a run has started."""
+        ...
+
+    def progressed(self, record: RunRecord, fraction: float | None, text: str) -> None:
+        """Called as the ranks report; `fraction` is how much of this run is done."""
+        ...
+
+    def sampled(self, sample: Sample, summary: StudySummary, done: int, total: int) -> None:
+        """Called after each sample, with the summary so far."""
+        ...
