@@ -6,7 +6,8 @@ port is a real class that passes the same contract suite as the adapters (`tests
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
@@ -14,7 +15,7 @@ from paceline.model.command import Command, Completed
 from paceline.model.host import Cluster, Host
 from paceline.model.plan import RunPlan, StudyPlan
 from paceline.model.record import RunRecord, RunState, StudyRecord
-from paceline.model.summary import Sample, StudySummary
+from paceline.model.summary import Sample, StudyProgress
 
 
 class Transport(Protocol):
@@ -29,7 +30,7 @@ class Transport(Protocol):
         """Run a command to its end. A non-zero exit is a result; not being able to is an error."""
         ...
 
-    def stream(self, command: Command) -> AsyncIterator[str]:
+    def stream(self, command: Command) -> AsyncGenerator[str, None]:
         """Run a command and yield the lines of its output as they come; end it when closed."""
         ...
 
@@ -84,6 +85,10 @@ class RunStore(Protocol):
         """Write down what has become of a run."""
         ...
 
+    def plan_of(self, record: RunRecord) -> RunPlan:
+        """Return the plan that a run was created with."""
+        ...
+
     def run(self, run_id: str) -> RunRecord:
         """Return a run by its id or an unambiguous beginning of it; else NotFound."""
         ...
@@ -104,8 +109,24 @@ class RunStore(Protocol):
         """Return a study by its name or folder; else NotFound."""
         ...
 
+    def study_plan(self, study: StudyRecord) -> StudyPlan:
+        """Return the plan that a study was last opened with."""
+        ...
+
     def studies(self) -> tuple[StudyRecord, ...]:
         """Return the studies that are known, newest first."""
+        ...
+
+    def folder_for_run(self, run_id: str, study: StudyRecord | None = None) -> Path:
+        """Return the folder that a run of this id will have; nothing is created."""
+        ...
+
+    def reread(self, record: RunRecord) -> RunRecord:
+        """Return a run as it is written down now."""
+        ...
+
+    def lock(self, record: StudyRecord | RunRecord) -> AbstractContextManager[None]:
+        """Keep other processes from a study or run while inside; Conflict if one is at work."""
         ...
 
     def write_result(self, study: StudyRecord, name: str, data: bytes) -> Path:
@@ -144,6 +165,6 @@ class StudyObserver(Protocol):
         """Called as the ranks report; `fraction` is how much of this run is done."""
         ...
 
-    def sampled(self, sample: Sample, summary: StudySummary, done: int, total: int) -> None:
-        """Called after each sample, with the summary so far."""
+    def sampled(self, sample: Sample, progress: StudyProgress) -> None:
+        """Called after each sample, with the findings so far."""
         ...

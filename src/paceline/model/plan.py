@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from urllib.parse import quote
 
 from paceline.model.command import Command
 from paceline.model.host import Host
@@ -29,11 +30,14 @@ class Configuration:
 
     @property
     def label(self) -> str:
-        """The name that result files bear, such as `nnode-2_nproc-4_batch_size-16`."""
+        """The name that result files bear, such as `nnode-2_nproc-4_batch_size-16`.
+
+        What a file's name cannot hold, such as the slash of a path, is written as in a URL.
+        """
         parts = [f"nnode-{self.nodes}", f"nproc-{self.procs_per_node}"]
         if self.batch_size is not None:
             parts.append(f"batch_size-{self.batch_size}")
-        parts += [f"{name}-{value}" for name, value in self.args]
+        parts += [f"{name}-{quote(str(value), safe='')}" for name, value in self.args]
         return "_".join(parts)
 
     @property
@@ -68,7 +72,11 @@ class HostPlan:
 
 @dataclass(frozen=True)
 class RunPlan:
-    """One execution of a job, down to the exact command lines of every host."""
+    """One execution of a job, down to the exact command lines of every host.
+
+    `job_folder` is where the job lives on each host, `python` the interpreter that runs the
+    supervisor there, and `import_path` what it needs on its path to find this package.
+    """
 
     run_id: str
     configuration: Configuration
@@ -76,6 +84,9 @@ class RunPlan:
     hosts: tuple[HostPlan, ...]
     master_address: str
     master_port: int
+    job_folder: str = ""
+    python: str = ""
+    import_path: str | None = None
     timeout_s: float | None = None
     notes: tuple[str, ...] = ()
 

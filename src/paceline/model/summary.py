@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from paceline.model.plan import Configuration
 
 
 @dataclass(frozen=True)
 class RankSample:
-    """What one rank of one sample measured."""
+    """What one rank of one sample measured.
+
+    `epoch_s` holds whole epochs only; `first_epoch_s` is the time spent in epoch 0 as far as it
+    went, and `first_epoch_whole` says whether that was all of it. `partial` are the positions in
+    `iteration_s` of iterations that had fewer items than a full batch. `items`, `data_s` and
+    `wait_s` are sums over the measured iterations, those of the warm-up left out.
+    """
 
     rank: int
     host: str
@@ -21,11 +28,18 @@ class RankSample:
     data_s: float | None = None
     wait_s: float | None = None
     metrics: Mapping[str, float] = field(default_factory=dict)
+    first_epoch_s: float | None = None
+    first_epoch_whole: bool = False
+    partial: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One run that counts as a measurement. `failed` holds the reason where it does not."""
+    """One run that counts as a measurement. `failed` holds the reason where it does not.
+
+    How each figure follows from the ranks' is defined in `paceline.measure.samples`. `metrics`
+    are numbers of the run as a whole, such as those read off the output of an untouched script.
+    """
 
     sample_id: str
     run_id: str
@@ -39,11 +53,15 @@ class Sample:
     failed: str | None = None
     started_at: float | None = None
     notes: tuple[str, ...] = ()
+    metrics: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure with its sample size, spread and 95% interval (None below two samples)."""
+    """A figure with its sample size, spread (standard deviation) and 95% interval.
+
+    Spread and interval are None below two samples.
+    """
 
     n: int
     mean: float
@@ -55,7 +73,11 @@ class Estimate:
 
 @dataclass(frozen=True)
 class ConfigurationSummary:
-    """All that is known of one configuration."""
+    """All that is known of one configuration.
+
+    `basis` says what the speedup compares: `throughput`, `epoch time` or `wall time`; it is None
+    where there is no speedup. The baseline's own speedup is 1 by definition, without interval.
+    """
 
     configuration: Configuration
     is_baseline: bool
@@ -68,6 +90,8 @@ class ConfigurationSummary:
     speedup: Estimate | None = None
     efficiency: Estimate | None = None
     notes: tuple[str, ...] = ()
+    basis: str | None = None
+    cost_per_epoch_usd: Estimate | None = None
 
     @property
     def good(self) -> tuple[Sample, ...]:
@@ -77,7 +101,11 @@ class ConfigurationSummary:
 
 @dataclass(frozen=True)
 class StudySummary:
-    """What a study found, ready to be shown in any form."""
+    """What a study found, ready to be shown in any form.
+
+    `unit` is what one item is called, such as `img`: throughput is shown in `img/s`. `data` and
+    `measured` say in a few words what was trained on and what was timed.
+    """
 
     name: str
     headline: str
@@ -93,3 +121,25 @@ class StudySummary:
     def complete(self) -> bool:
         """Whether every planned sample was taken and counts."""
         return all(len(item.good) >= item.planned for item in self.configurations)
+
+
+@dataclass(frozen=True)
+class StudyProgress:
+    """Where a study stands after a sample: the findings so far and what is still to come."""
+
+    summary: StudySummary
+    done: int
+    total: int
+    remaining_s: float | None
+    table: str
+
+
+@dataclass(frozen=True)
+class StudyOutcome:
+    """A study that has ended: its findings, and where its files lie."""
+
+    summary: StudySummary
+    folder: Path
+    report_path: Path
+    text: str
+    document: str

@@ -7,14 +7,24 @@ A job's folder on its host:
     events/           one `rank-R.jsonl` per rank; `PACELINE_EVENTS` points here
     logs/             one `PROCESS.log` per process: its stdout and stderr as they came
     out/              what the job makes: pictures, checkpoints, files; `PACELINE_OUT`
+
+Three more files are the supervisor's own: `supervisor.lock` is locked for as long as anybody
+watches over the job, `supervisor.log` holds what the supervisor has to say of itself, and
+`state.reserve` keeps room for the last state on a disk that fills up.
+
+A folder serves one job, once.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field, fields
+
+# A start on a host is waited for: `typing` alone would cost it 2 ms.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 JOB_FILE = "job.json"
 STATE_FILE = "state.json"
@@ -23,6 +33,17 @@ LOGS_FOLDER = "logs"
 OUT_FOLDER = "out"
 OUT_VARIABLE = "PACELINE_OUT"
 JOB_VARIABLE = "PACELINE_JOB"
+DEFAULT_GRACE_S = 10.0
+
+STARTING = "starting"
+RUNNING = "running"
+ENDED = "ended"
+
+SUCCEEDED = "succeeded"
+FAILED = "failed"
+STOPPED = "stopped"
+TIMEOUT = "timeout"
+LOST = "lost"
 
 
 @dataclass(frozen=True)
@@ -43,7 +64,7 @@ class Job:
     job_id: str
     processes: tuple[JobProcess, ...]
     timeout_s: float | None = None
-    grace_s: float = 10.0
+    grace_s: float = DEFAULT_GRACE_S
 
     def to_json(self) -> str:
         """Return the text of `job.json`."""
@@ -57,17 +78,17 @@ class Job:
             JobProcess(
                 name=item["name"],
                 argv=tuple(item["argv"]),
-                env=item["env"],
-                cwd=item["cwd"],
-                ranks=tuple(item["ranks"]),
+                env=item.get("env") or {},
+                cwd=item.get("cwd"),
+                ranks=tuple(item.get("ranks") or ()),
             )
             for item in data["processes"]
         )
         return cls(
             job_id=data["job_id"],
             processes=processes,
-            timeout_s=data["timeout_s"],
-            grace_s=data["grace_s"],
+            timeout_s=data.get("timeout_s"),
+            grace_s=data.get("grace_s", DEFAULT_GRACE_S),
         )
 
 
@@ -83,11 +104,15 @@ class ProcessState:
 
 @dataclass(frozen=True)
 class FirstFailure:
-    """The process that failed before any other, and the part of its log that says why."""
+    """The process that failed before any other, and the part of its log that says why.
+
+    `reason` is one sentence; `exit_code` is None for a process that could not be started.
+    """
 
     process: str
     exit_code: int | None
     excerpt: str
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -97,6 +122,8 @@ class JobState:
     `phase` is `starting`, `running` or `ended`; `outcome`, once ended, is `succeeded`,
     `failed`, `stopped` (on request), `timeout`, or `lost` (the supervisor is gone and left no
     outcome). `supervisor_start` tells our supervisor from a stranger that has its old pid.
+    `ended_at` is when nothing of the job was left; `wall_s` is the time from the first start to
+    the last end among the job's processes. `detail` says in one sentence why the job ended.
     """
 
     job_id: str
@@ -109,6 +136,12 @@ class JobState:
     wall_s: float | None = None
     processes: Mapping[str, ProcessState] = field(default_factory=dict)
     first_failure: FirstFailure | None = None
+    detail: str | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will happen."""
+        return self.phase == ENDED
 
     def to_json(self) -> str:
         """Return the text of `state.json`."""
@@ -121,13 +154,21 @@ class JobState:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> JobState:
-        """Build a state from plain data."""
-        processes = {name: ProcessState(**item) for name, item in data["processes"].items()}
-        failure = data["first_failure"]
+        """Build a state from plain data; what a newer version has added is passed over."""
+        processes = data.get("processes") or {}
+        failure = data.get("first_failure")
         return cls(
             **{
-                **data,
-                "processes": processes,
-                "first_failure": FirstFailure(**failure) if failure else None,
+                **_known(cls, data),
+                "processes": {
+                    name: ProcessState(**_known(ProcessState, item))
+                    for name, item in processes.items()
+                },
+                "first_failure": FirstFailure(**_known(FirstFailure, failure)) if failure else None,
             }
         )
+
+
+def _known(noun: type, data: dict[str, Any]) -> dict[str, Any]:
+    names = {item.name for item in fields(noun)}
+    return {name: value for name, value in data.items() if name in names}

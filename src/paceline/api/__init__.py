@@ -1,0 +1,45 @@
+"""The public Python API: everything that the command line can do, as functions."""
+
+from __future__ import annotations
+
+from paceline.api.checks import doctor
+from paceline.api.data import fetch_data, known_datasets, verify_data
+from paceline.api.running import logs, run, runs, stop, train, wait
+from paceline.api.studying import (
+    StudyListing,
+    demo,
+    demo_introduction,
+    demo_spec,
+    plan,
+    report,
+    save,
+    studies,
+    study,
+    write_report,
+)
+from paceline.api.wiring import SpecLike, load
+
+__all__ = [
+    "SpecLike",
+    "StudyListing",
+    "demo",
+    "demo_introduction",
+    "demo_spec",
+    "doctor",
+    "fetch_data",
+    "known_datasets",
+    "load",
+    "logs",
+    "plan",
+    "report",
+    "run",
+    "runs",
+    "save",
+    "stop",
+    "studies",
+    "study",
+    "train",
+    "verify_data",
+    "wait",
+    "write_report",
+]

@@ -1,0 +1,170 @@
+"""Studies: plan, take, report, list; and the demo, which is a small study."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from paceline.api.wiring import (
+    SpecLike,
+    SystemClock,
+    complete,
+    load,
+    open_store,
+    wire,
+)
+from paceline.app.planning import plan_everything
+from paceline.app.provenance import provenance_of
+from paceline.app.publish import Publisher
+from paceline.app.study import StudyRunner
+from paceline.app.workplace import open_workplace, preflight
+from paceline.datasets import locate
+from paceline.errors import NotFound
+from paceline.model.plan import PlanReport
+from paceline.model.record import StudyRecord
+from paceline.model.spec import Spec, load_spec, to_plain
+from paceline.model.summary import StudyOutcome
+from paceline.planning.demo import demo_mapping
+from paceline.planning.study import plan_study
+from paceline.ports import RunStore, StudyObserver
+from paceline.store.files import write_atomically
+from paceline.transports.local import LocalTransport
+
+
+@dataclass(frozen=True)
+class StudyListing:
+    """A study, and how far it is: `complete` or `3 of 6 samples`."""
+
+    record: StudyRecord
+    state: str
+
+
+def plan(spec: SpecLike = None, *, overrides: Sequence[str] = ()) -> PlanReport:
+    """Return what the spec would run, down to the command lines; nothing is started."""
+    loaded = load(spec, overrides)
+
+    async def work() -> PlanReport:
+        wiring = wire(loaded)
+        clock = SystemClock()
+        async with open_workplace(wiring.provider, wiring.ground, open_store(), clock) as place:
+            return await plan_everything(place, loaded)
+
+    return complete(work())
+
+
+def study(
+    spec: SpecLike = None,
+    *,
+    overrides: Sequence[str] = (),
+    results: Path | str | None = None,
+    observer: StudyObserver | None = None,
+) -> StudyOutcome:
+    """Take every sample of a study that is still missing, and write its report."""
+    from paceline.app.observers import Nobody  # noqa: PLC0415
+
+    loaded = load(spec, overrides)
+    return complete(_study(loaded, open_store(results), observer or Nobody()))
+
+
+async def _study(spec: Spec, store: RunStore, observer: StudyObserver) -> StudyOutcome:
+    wiring = wire(spec)
+    clock = SystemClock()
+    async with open_workplace(wiring.provider, wiring.ground, store, clock) as place:
+        planned = plan_study(spec, place.facts_in_order)
+        await preflight(place, spec)
+        here = LocalTransport(place.cluster.master)
+        provenance = await provenance_of(place, Path.cwd(), here)
+        record = store.open_study(planned, to_plain(spec), provenance)
+        with store.lock(record):
+            publisher = Publisher(store, record, planned, spec)
+            runner = StudyRunner(place, spec, planned, record, observer, publisher)
+            try:
+                await runner.run()
+            finally:
+                # Also after Ctrl-C or a failure: what was measured can be looked at.
+                outcome = publisher.finish(store.runs(study=str(record.folder)))
+            return outcome
+
+
+def demo_spec() -> Spec:
+    """Return the spec of the demo: a few minutes of DCGAN on this machine."""
+    from paceline.supervisor.cgroup import usable_cores  # noqa: PLC0415
+
+    found = locate("cifar10")
+    return load_spec(demo_mapping(usable_cores(), str(found) if found else None), ())
+
+
+def demo_introduction(spec: Spec) -> str:
+    """Return what the demo is about to do, in a sentence or two."""
+    if spec.data.dataset == "fake":
+        data = "generated images of CIFAR-10's shape (`paceline data fetch cifar10` gets the real)"
+    else:
+        data = f"CIFAR-10 from {spec.data.root}"
+    return (
+        "A study of how DCGAN training scales over the cores of this machine, one process and "
+        f"one thread for each core, on {data}."
+    )
+
+
+def demo(
+    spec: Spec | None = None,
+    *,
+    results: Path | str | None = None,
+    observer: StudyObserver | None = None,
+) -> StudyOutcome:
+    """Study how DCGAN training scales on this machine, in a few minutes."""
+    return study(spec or demo_spec(), results=results, observer=observer)
+
+
+def studies() -> tuple[StudyListing, ...]:
+    """Return the studies that are known, newest first."""
+    store = open_store()
+    return tuple(StudyListing(record, _state_of(store, record)) for record in store.studies())
+
+
+def _state_of(store: RunStore, record: StudyRecord) -> str:
+    publisher = publisher_for(store, record)
+    taken = publisher.read_samples(store.runs(study=str(record.folder)))
+    good = sum(1 for sample in taken if sample.failed is None)
+    total = len(publisher.plan.samples)
+    return "complete" if good >= total else f"{good} of {total} samples"
+
+
+def publisher_for(store: RunStore, record: StudyRecord) -> Publisher:
+    """Return what makes the files of a study, from what the study has written down."""
+    # Its script or data may have moved since; what was measured can be shown all the same.
+    spec = load_spec(dict(record.spec), (), check_files=False)
+    return Publisher(store, record, store.study_plan(record), spec)
+
+
+def find_study(store: RunStore, name: str | None) -> StudyRecord:
+    """Return a study by its name or folder; without one, the newest."""
+    if name is not None:
+        return store.study(name)
+    known = store.studies()
+    if not known:
+        raise NotFound("there is no study yet", hint="`paceline demo` makes a first one")
+    return known[0]
+
+
+def report(
+    study: str | None = None, *, form: str = "text", results: Path | str | None = None
+) -> str:
+    """Return the findings of a study as text, csv, json, html or markdown."""
+    store = open_store(results)
+    record = find_study(store, study)
+    return publisher_for(store, record).render(store.runs(study=str(record.folder)), form)
+
+
+def write_report(study: str | None = None, *, results: Path | str | None = None) -> Path:
+    """Write the HTML report of a study into its folder again, and return its path."""
+    store = open_store(results)
+    record = find_study(store, study)
+    outcome = publisher_for(store, record).finish(store.runs(study=str(record.folder)))
+    return outcome.report_path
+
+
+def save(path: Path, text: str) -> None:
+    """Write a text to a file, atomically."""
+    write_atomically(path.absolute(), text.encode())

@@ -1,0 +1,115 @@
+"""Is everything here that a run needs? Each check says what it found and what to do."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import secrets
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from paceline.app.jobs import follow_job, start_job
+from paceline.app.workplace import Workplace
+from paceline.errors import PacelineError
+from paceline.model.command import Command
+from paceline.model.host import HostFacts
+from paceline.model.plan import Configuration, HostPlan, ProcessPlan, RunPlan
+from paceline.supervisor.job import JobState
+
+_GIB = 2**30
+_LITTLE_DISK_BYTES = 2 * _GIB
+_OLDEST_PYTHON = (3, 10)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at: `ok`, `warn` or `fail`."""
+
+    name: str
+    status: str
+    detail: str
+    hint: str | None = None
+
+
+def check_python() -> Check:
+    """Look at the interpreter that runs Paceline."""
+    found = f"{platform.python_version()} at {sys.executable}"
+    if sys.version_info < _OLDEST_PYTHON:
+        return Check("python", "fail", found, "Paceline needs Python 3.10 or newer")
+    return Check("python", "ok", found)
+
+
+def check_host(name: str, facts: HostFacts) -> Iterator[Check]:
+    """Look at what a host said of itself."""
+    yield Check(f"{name}: cores", "ok", f"{facts.cores} ({facts.cpu_model or 'model unknown'})")
+    yield _check_torch(name, facts)
+    yield _check_gpus(name, facts)
+    yield _check_disk(name, facts.disk_free_bytes)
+
+
+def _check_torch(name: str, facts: HostFacts) -> Check:
+    where = facts.python_path
+    if facts.torch_version is None:
+        return Check(
+            f"{name}: torch",
+            "fail",
+            f"not installed for {where}",
+            "pip install torch, or name an interpreter that has it under runtime.python",
+        )
+    return Check(f"{name}: torch", "ok", f"{facts.torch_version} for {where}")
+
+
+def _check_gpus(name: str, facts: HostFacts) -> Check:
+    if not facts.gpus:
+        return Check(f"{name}: gpus", "ok", "none; the ranks train on the CPU, over gloo")
+    return Check(f"{name}: gpus", "ok", ", ".join(gpu.name for gpu in facts.gpus))
+
+
+def _check_disk(name: str, free_bytes: int | None) -> Check:
+    if free_bytes is None:
+        return Check(f"{name}: disk", "warn", "free space unknown")
+    found = f"{free_bytes / _GIB:.1f} GiB free"
+    if free_bytes < _LITTLE_DISK_BYTES:
+        return Check(f"{name}: disk", "warn", found, "data sets and checkpoints may not fit")
+    return Check(f"{name}: disk", "ok", found)
+
+
+def check_folder(name: str, folder: Path) -> Check:
+    """Look whether a folder can be written, without creating it."""
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
+        return Check(name, "ok", str(folder))
+    return Check(name, "fail", f"{folder} cannot be written", "make it writable, or choose another")
+
+
+async def check_rehearsal_job(place: Workplace, name: str) -> Check:
+    """Start a job that does nothing on a host, the whole way that a real one goes."""
+    job_id = f"doctor-{secrets.token_hex(3)}"
+    host = next(host for host in place.cluster.hosts if host.name == name)
+    process = ProcessPlan("true", Command(argv=(place.ground.python, "-c", "")), ranks=())
+    plan = RunPlan(
+        run_id=job_id,
+        configuration=Configuration(nodes=1, procs_per_node=1),
+        launcher="direct",
+        hosts=(HostPlan(host, 0, (process,)),),
+        master_address=host.peer_address,
+        master_port=0,
+        job_folder=f"{place.ground.job_root}/{job_id}",
+        python=place.ground.python,
+        import_path=place.ground.import_path,
+    )
+    link = place.pad.links[name]
+    try:
+        await start_job(link, plan, plan.hosts[0])
+        async with contextlib.aclosing(follow_job(link, plan)) as messages:
+            states = [item async for item in messages if isinstance(item, JobState)]
+    except PacelineError as error:
+        return Check(f"{name}: a job", "fail", str(error), error.hint)
+    finally:
+        await link.run(Command(argv=("rm", "-rf", "--", plan.job_folder)))
+    if states and states[-1].outcome == "succeeded":
+        return Check(f"{name}: a job", "ok", "was started, followed and ended")
+    return Check(f"{name}: a job", "fail", "did not end well", "see --debug")

@@ -1,0 +1,74 @@
+"""What a host says of itself: asked over its transport, or straight away where we are on it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Protocol, runtime_checkable
+
+from paceline.errors import EnvironmentFault
+from paceline.model.command import Command, Completed
+from paceline.model.host import Gpu, HostFacts
+from paceline.ports import Transport
+
+_TIMEOUT_S = 30.0
+
+
+@runtime_checkable
+class KnowsItself(Protocol):
+    """What a transport can do in addition if its host is the machine that we are on."""
+
+    async def own_facts(self, python: str) -> HostFacts | None:
+        """Return the host's facts without starting `python`; None if that takes `python`."""
+        ...
+
+
+async def gather_facts(transport: Transport, python: str, import_path: str | None) -> HostFacts:
+    """Return what a host is and has, as its interpreter `python` sees it.
+
+    `import_path` is where that interpreter finds this package; None if it finds it by itself.
+    """
+    if isinstance(transport, KnowsItself):
+        facts = await transport.own_facts(python)
+        if facts is not None:
+            return facts
+    env = {"PYTHONPATH": import_path} if import_path else {}
+    command = Command((python, "-m", "paceline.supervisor", "facts"), env=env)
+    done = await transport.run(command, timeout_s=_TIMEOUT_S)
+    return host_facts(_answer(done, transport.host.name))
+
+
+def _answer(done: Completed, host: str) -> Mapping[str, Any]:
+    try:
+        data: Any = json.loads(done.stdout)
+        if done.ok and isinstance(data, dict):
+            return data
+    except ValueError:
+        pass
+    said = [line for line in (done.stderr or done.stdout).splitlines() if line.strip()]
+    raise EnvironmentFault(
+        f"{done.command.argv[0]} could not look at the machine "
+        f"(exit code {done.exit_code}): {said[-1].strip() if said else 'it said nothing'}",
+        host=host,
+        hint="It takes Python 3.9 or newer. Name another interpreter with `runtime: {python: …}`.",
+    )
+
+
+def host_facts(data: Mapping[str, Any]) -> HostFacts:
+    """Build the noun from what the supervisor's `facts` says; what is absent is not known."""
+    return HostFacts(
+        hostname=str(data["hostname"]),
+        cores=int(data["cores"]),
+        cpu_model=data.get("cpu_model"),
+        memory_bytes=data.get("memory_bytes"),
+        disk_free_bytes=data.get("disk_free_bytes"),
+        gpus=tuple(Gpu(gpu["name"], gpu.get("memory_mib")) for gpu in data.get("gpus") or ()),
+        platform=data.get("platform") or "",
+        python_path=data.get("python_path") or "",
+        python_version=data.get("python_version") or "",
+        torch_version=data.get("torch_version"),
+        interface=data.get("interface"),
+        free_port=data.get("free_port"),
+        environment=dict(data.get("environment") or {}),
+        cpu_features=tuple(data.get("cpu_features") or ()),
+    )

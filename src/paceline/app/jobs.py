@@ -1,0 +1,107 @@
+"""How we speak to the supervisor on one host: every word of it is a command over a transport."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+
+from paceline.errors import Conflict, EnvironmentFault, TransportError
+from paceline.model.command import Command, Completed
+from paceline.model.plan import HostPlan, RunPlan
+from paceline.ports import Transport
+from paceline.supervisor.job import JOB_FILE, Job, JobProcess, JobState
+
+_CONFLICT_EXIT = 7
+
+
+@dataclass(frozen=True)
+class FileChunk:
+    """Whole lines that were added to a file of a job."""
+
+    file: str
+    end: int
+    text: str
+
+
+def supervisor_command(plan: RunPlan, *words: str) -> Command:
+    """Return the command that says `words` to the supervisor of a run."""
+    env = {"PYTHONPATH": plan.import_path} if plan.import_path else {}
+    return Command(argv=(plan.python, "-m", "paceline.supervisor", *words), env=env)
+
+
+def job_of(plan: RunPlan, host: HostPlan, *, grace_s: float = 10.0) -> Job:
+    """Return what the supervisor of one host is to start."""
+    processes = tuple(
+        JobProcess(
+            name=process.name,
+            argv=process.command.argv,
+            env=process.command.plain_env(),
+            cwd=process.command.cwd,
+            ranks=process.ranks,
+        )
+        for process in host.processes
+    )
+    return Job(job_id=plan.run_id, processes=processes, timeout_s=plan.timeout_s, grace_s=grace_s)
+
+
+async def start_job(transport: Transport, plan: RunPlan, host: HostPlan) -> JobState:
+    """Hand a host its job and start it; the job goes on without us."""
+    text = job_of(plan, host).to_json()
+    # The job's environment may hold secrets: nobody else on the host may read it.
+    await transport.put_bytes(text.encode(), f"{plan.job_folder}/{JOB_FILE}", mode=0o600)
+    done = await transport.run(supervisor_command(plan, "start", plan.job_folder))
+    return _state_of(done, transport)
+
+
+async def job_status(transport: Transport, plan: RunPlan) -> JobState | None:
+    """Return where the job stands on a host; None if the host has never heard of it."""
+    done = await transport.run(supervisor_command(plan, "status", plan.job_folder))
+    try:
+        return _state_of(done, transport)
+    except EnvironmentFault:
+        return None
+
+
+async def stop_job(transport: Transport, plan: RunPlan) -> JobState:
+    """End the job on a host, gently and then not, and return where it stands then."""
+    command = supervisor_command(plan, "stop", plan.job_folder)
+    return _state_of(await transport.run(command, timeout_s=120.0), transport)
+
+
+async def follow_job(
+    transport: Transport, plan: RunPlan, since: Mapping[str, int] | None = None
+) -> AsyncGenerator[FileChunk | JobState, None]:
+    """Yield what the job writes and how it stands, until it has ended."""
+    words = ["follow", plan.job_folder]
+    if since:
+        words += ["--since", json.dumps(dict(since))]
+    async with aclosing(transport.stream(supervisor_command(plan, *words))) as lines:
+        async for line in lines:
+            message: dict[str, Any] = json.loads(line)
+            if "state" in message:
+                yield JobState.from_dict(message["state"])
+            elif "file" in message:
+                yield FileChunk(message["file"], message["end"], message["text"])
+
+
+def _state_of(done: Completed, transport: Transport) -> JobState:
+    host = transport.host.name
+    try:
+        message: dict[str, Any] = json.loads(done.stdout)
+    except ValueError as error:
+        last = done.stderr.strip().splitlines()[-1:] or ["it said nothing"]
+        raise TransportError(
+            f"the supervisor could not be run (exit code {done.exit_code}): {last[0]}",
+            host=host,
+            hint="is Python 3.9 or newer there? `paceline doctor` looks at every host",
+        ) from error
+    if done.exit_code == _CONFLICT_EXIT:
+        raise Conflict(str(message.get("error", "the job is running already")), host=host)
+    if "job_id" not in message:
+        raise EnvironmentFault(
+            str(message.get("error", done.stdout.strip())), host=host, hint=message.get("hint")
+        )
+    return JobState.from_dict(message)

@@ -1,0 +1,274 @@
+"""One run, from its plan to its outcome: start everywhere, follow, stop together, collect."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+
+from paceline.app.jobs import FileChunk, follow_job, job_status, start_job, stop_job
+from paceline.errors import Conflict, PacelineError, StorageError, TransportError
+from paceline.model.command import Command
+from paceline.model.plan import HostPlan, RunPlan
+from paceline.model.record import Failure, RunRecord, RunState
+from paceline.ports import Clock, Provider, RunStore, Transport
+from paceline.supervisor.job import EVENTS_FOLDER, LOGS_FOLDER, OUT_FOLDER, JobState
+
+OnChunk = Callable[[FileChunk], None]
+_OWNER_SETTLES_WITHIN_S = 30.0
+_COLLECTED = (EVENTS_FOLDER, LOGS_FOLDER, OUT_FOLDER)
+
+
+@dataclass(frozen=True)
+class Launchpad:
+    """What a run needs to be carried out: the ways to its hosts, the store, the time."""
+
+    links: Mapping[str, Transport]
+    store: RunStore
+    clock: Clock
+
+
+@asynccontextmanager
+async def connected(
+    provider: Provider, plan_hosts: tuple[HostPlan, ...], store: RunStore, clock: Clock
+) -> AsyncIterator[Launchpad]:
+    """Open the ways to the hosts of a plan, and close them whatever happens."""
+    async with AsyncExitStack() as stack:
+        links = {}
+        for plan in plan_hosts:
+            link = await provider.connect(plan.host)
+            stack.push_async_callback(link.close)
+            links[plan.host.name] = link
+        yield Launchpad(links=links, store=store, clock=clock)
+
+
+async def begin_run(pad: Launchpad, plan: RunPlan, record: RunRecord) -> RunRecord:
+    """Write the run down, start it on all its hosts, and return while it goes on."""
+    pad.store.create_run(record, plan)
+    running = replace(record, state=RunState.RUNNING, started_at=pad.clock.now())
+    pad.store.update_run(running)
+    try:
+        await _start_everywhere(pad, plan)
+    except BaseException as error:
+        await asyncio.shield(asyncio.ensure_future(_abandon(pad, plan, running, error)))
+        raise
+    return running
+
+
+async def finish_run(
+    pad: Launchpad, plan: RunPlan, record: RunRecord, on_chunk: OnChunk
+) -> RunRecord:
+    """Follow a run to its end, bring its files home, and write down how it ended.
+
+    When this is interrupted, the run is stopped everywhere and recorded as stopped. Whoever
+    follows a run owns it: others leave the settling to us.
+    """
+    with pad.store.lock(record):
+        try:
+            states = await _follow_all(pad, plan, on_chunk)
+        except BaseException as error:
+            # Also Ctrl-C: what was started must end and be written down before we go. The
+            # shield keeps a second Ctrl-C from leaving ranks behind.
+            await asyncio.shield(asyncio.ensure_future(_abandon(pad, plan, record, error)))
+            raise
+        return await _settle(pad, plan, record, states)
+
+
+async def stop_run(pad: Launchpad, plan: RunPlan, record: RunRecord) -> RunRecord:
+    """Stop a run on all its hosts and return how it stands then."""
+    states = await _stop_everywhere(pad, plan)
+    return await _settle_once(pad, plan, record, states)
+
+
+async def refresh_run(pad: Launchpad, plan: RunPlan, record: RunRecord) -> RunRecord:
+    """Return the run as it stands now; one that ended while nobody looked is settled."""
+    if record.state.ended:
+        return record
+    states: dict[str, JobState] = {}
+    for host in _active(plan):
+        state = await job_status(pad.links[host.host.name], plan)
+        if state is not None:
+            states[host.host.name] = state
+    if any(state.phase != "ended" for state in states.values()):
+        return record
+    return await _settle_once(pad, plan, record, states)
+
+
+async def _settle_once(
+    pad: Launchpad, plan: RunPlan, record: RunRecord, states: Mapping[str, JobState]
+) -> RunRecord:
+    """Settle an ended run, unless its owner is about to do so: then wait for that."""
+    deadline = pad.clock.monotonic() + _OWNER_SETTLES_WITHIN_S
+    while True:
+        try:
+            with pad.store.lock(record):
+                known = pad.store.reread(record)
+                return known if known.state.ended else await _settle(pad, plan, known, states)
+        except Conflict:
+            known = pad.store.reread(record)
+            if known.state.ended or pad.clock.monotonic() > deadline:
+                return known
+        await pad.clock.sleep(0.1)
+
+
+async def _settle(
+    pad: Launchpad, plan: RunPlan, record: RunRecord, states: Mapping[str, JobState]
+) -> RunRecord:
+    """Bring the files of an ended run home and write down its outcome."""
+    if not states:
+        gone = Failure("its hosts know nothing of it: it was never started there")
+        lost = replace(record, state=RunState.LOST, failure=gone)
+        pad.store.update_run(lost)
+        return lost
+    trouble = await _collect(pad, plan, record)
+    ended = outcome_of(record, states, now=pad.clock.now())
+    if trouble is not None and ended.state is RunState.SUCCEEDED:
+        failure = Failure(trouble.message, host=trouble.host, hint=trouble.hint)
+        ended = replace(ended, state=RunState.FAILED, failure=failure)
+    pad.store.update_run(ended)
+    if trouble is None:
+        await _tidy(pad, plan)
+    return ended
+
+
+def outcome_of(record: RunRecord, states: Mapping[str, JobState], *, now: float) -> RunRecord:
+    """Return the record of a run whose hosts ended like this. Pure."""
+    outcomes = {state.outcome for state in states.values()}
+    walls = [state.wall_s for state in states.values() if state.wall_s is not None]
+    ends = [state.ended_at for state in states.values() if state.ended_at is not None]
+    starts = [state.started_at for state in states.values() if state.started_at is not None]
+    base = replace(
+        record,
+        started_at=min(starts, default=record.started_at),
+        ended_at=max(ends, default=now),
+        wall_s=max(walls, default=None),
+    )
+    failure = _first_failure(states)
+    if failure is None and outcomes == {"succeeded"}:
+        return replace(base, state=RunState.SUCCEEDED)
+    if failure is not None:
+        return replace(base, state=RunState.FAILED, failure=failure)
+    if "timeout" in outcomes:
+        late = Failure("it ran longer than its time limit", hint="raise `job.timeout`")
+        return replace(base, state=RunState.FAILED, failure=late)
+    if "lost" in outcomes or not outcomes:
+        gone = Failure("its supervisor was killed, and the ranks ended with it")
+        return replace(base, state=RunState.LOST, failure=gone)
+    return replace(base, state=RunState.STOPPED, failure=Failure("it was stopped"))
+
+
+def _first_failure(states: Mapping[str, JobState]) -> Failure | None:
+    failed = [
+        (state.processes[first.process].ended_at or 0.0, name, first)
+        for name, state in states.items()
+        if (first := state.first_failure) is not None
+    ]
+    if not failed:
+        return None
+    _, host, first = min(failed, key=lambda item: item[:2])
+    return Failure(
+        reason=f"{first.process} {_ending(first.exit_code)}",
+        process=first.process,
+        host=host,
+        exit_code=first.exit_code,
+        excerpt=first.excerpt,
+    )
+
+
+def _ending(exit_code: int | None) -> str:
+    if exit_code is None:
+        return "could not be started"
+    if exit_code < 0:
+        return f"was ended by signal {-exit_code}"
+    return f"failed with exit code {exit_code}"
+
+
+def _active(plan: RunPlan) -> tuple[HostPlan, ...]:
+    return tuple(host for host in plan.hosts if host.processes)
+
+
+async def _follow_all(pad: Launchpad, plan: RunPlan, on_chunk: OnChunk) -> Mapping[str, JobState]:
+    states: dict[str, JobState] = {}
+    failed = asyncio.Event()
+
+    async def follow(name: str) -> None:
+        async with contextlib.aclosing(follow_job(pad.links[name], plan)) as messages:
+            async for message in messages:
+                if isinstance(message, FileChunk):
+                    on_chunk(message)
+                    continue
+                states[name] = message
+                if message.phase == "ended" and message.outcome != "succeeded":
+                    failed.set()
+        if name not in states or states[name].phase != "ended":
+            raise TransportError("the connection ended before the job did", host=name)
+
+    async def stop_on_failure() -> None:
+        await failed.wait()
+        await _stop_everywhere(pad, plan)
+
+    watcher = asyncio.ensure_future(stop_on_failure())
+    followers = [asyncio.ensure_future(follow(host.host.name)) for host in _active(plan)]
+    try:
+        await asyncio.gather(*followers)
+    finally:
+        for task in (*followers, watcher):
+            task.cancel()
+        await asyncio.gather(*followers, watcher, return_exceptions=True)
+    return states
+
+
+async def _stop_everywhere(pad: Launchpad, plan: RunPlan) -> Mapping[str, JobState]:
+    """Stop the job on every host; a host that cannot be reached does not spare the others."""
+    hosts = _active(plan)
+    results = await asyncio.gather(
+        *(stop_job(pad.links[host.host.name], plan) for host in hosts), return_exceptions=True
+    )
+    return {
+        host.host.name: result
+        for host, result in zip(hosts, results, strict=True)
+        if isinstance(result, JobState)
+    }
+
+
+async def _start_everywhere(pad: Launchpad, plan: RunPlan) -> None:
+    results = await asyncio.gather(
+        *(start_job(pad.links[host.host.name], plan, host) for host in _active(plan)),
+        return_exceptions=True,
+    )
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+
+
+async def _abandon(
+    pad: Launchpad, plan: RunPlan, record: RunRecord, error: BaseException
+) -> RunRecord:
+    """End what was started of a run that we cannot go on with, and write down why."""
+    ended = await _settle(pad, plan, record, await _stop_everywhere(pad, plan))
+    if isinstance(error, PacelineError):
+        failure = Failure(error.message, host=error.host, hint=error.hint)
+        ended = replace(ended, state=RunState.FAILED, failure=failure)
+        pad.store.update_run(ended)
+    return ended
+
+
+async def _collect(pad: Launchpad, plan: RunPlan, record: RunRecord) -> PacelineError | None:
+    try:
+        for host in _active(plan):
+            for name in _COLLECTED:
+                link = pad.links[host.host.name]
+                await link.get(f"{plan.job_folder}/{name}", record.folder / name)
+    except (StorageError, TransportError) as error:
+        return error
+    return None
+
+
+async def _tidy(pad: Launchpad, plan: RunPlan) -> None:
+    """Remove the job's folder on its hosts, now that its content is here."""
+    for host in _active(plan):
+        remove = Command(argv=("rm", "-rf", "--", plan.job_folder))
+        with contextlib.suppress(TransportError):
+            await pad.links[host.host.name].run(remove)

@@ -1,0 +1,23 @@
+"""Who watches a study when nobody does."""
+
+from __future__ import annotations
+
+from paceline.model.plan import StudyPlan
+from paceline.model.record import RunRecord
+from paceline.model.summary import Sample, StudyProgress
+
+
+class Nobody:
+    """Watches and says nothing; also the base of those who listen to some of it only."""
+
+    def planned(self, plan: StudyPlan, remaining: int) -> None:
+        """Pass over."""
+
+    def started(self, record: RunRecord) -> None:
+        """Pass over."""
+
+    def progressed(self, record: RunRecord, fraction: float | None, text: str) -> None:
+        """Pass over."""
+
+    def sampled(self, sample: Sample, progress: StudyProgress) -> None:
+        """Pass over."""

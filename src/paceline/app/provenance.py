@@ -1,0 +1,61 @@
+"""Where a result comes from: versions, hardware, settings, the state of the user's code."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from paceline.app.workplace import Workplace
+from paceline.model.command import Command
+from paceline.ports import Transport
+
+
+async def provenance_of(place: Workplace, code: Path, here: Transport) -> Mapping[str, object]:
+    """Return everything about the surroundings of a study that could explain its numbers.
+
+    `code` is the folder of the user's code on this machine, and `here` the way to run git on it.
+    """
+    return {
+        "paceline": package_version("paceline"),
+        "controlled_by": {"python": platform.python_version(), "platform": platform.platform()},
+        "provider": place.cluster.provider,
+        "hosts": {name: _told(asdict(facts)) for name, facts in place.facts.items()},
+        "code": await _git_state(here, code),
+    }
+
+
+def package_version(name: str) -> str | None:
+    """Return the version of an installed package."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _told(facts: Mapping[str, object]) -> dict[str, object]:
+    """Leave out what is not known, and the port, which says nothing about a result."""
+    return {
+        name: value
+        for name, value in facts.items()
+        if value not in (None, (), {}, "") and name != "free_port"
+    }
+
+
+async def _git_state(local: Transport, folder: Path) -> Mapping[str, object] | None:
+    """Return commit and cleanliness of the code that was run, where it is under git."""
+    base = ("git", "-C", str(folder))
+    try:
+        commit = await local.run(Command((*base, "rev-parse", "HEAD")), timeout_s=10.0)
+        if not commit.ok:
+            return None
+        status = await local.run(Command((*base, "status", "--porcelain")), timeout_s=10.0)
+    except Exception:  # noqa: BLE001 - no git, or a slow one: provenance is never worth a study
+        return None
+    return {
+        "folder": str(folder),
+        "commit": commit.stdout.strip(),
+        "uncommitted_changes": bool(status.stdout.strip()),
+    }

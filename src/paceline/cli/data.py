@@ -1,0 +1,63 @@
+"""`paceline data`: fetch and verify data sets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from paceline.cli import options, show
+
+_Name = Annotated[str, typer.Argument(metavar="NAME", help="cifar10, mnist, fashion-mnist …")]
+_Root = Annotated[
+    Optional[Path],
+    typer.Option("--root", metavar="FOLDER", help="Where it lies or shall lie."),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb and its sub-verbs."""
+    verbs = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+    verbs.command(epilog="Example: paceline data fetch cifar10")(fetch)
+    verbs.command(epilog="Example: paceline data verify cifar10 --root ./cifar10")(verify)
+    verbs.command(name="ls", epilog="Example: paceline data ls")(ls)
+    app.add_typer(verbs, name="data", help="Fetch and verify data sets.")
+
+
+def fetch(name: _Name, root: _Root = None, json: options.Json = False) -> None:
+    """Download a data set, verify it, and lay it out as the trainers read it."""
+    from paceline import api
+    from paceline.cli.live import byte_progress
+
+    with byte_progress(f"fetching {name}") as progress:
+        done = api.fetch_data(name, root, progress=progress)
+    if json:
+        show.out_json(done)
+    else:
+        show.out(str(done.root))
+
+
+def verify(name: _Name, root: _Root = None, json: options.Json = False) -> None:
+    """Check that a data set is whole and readable."""
+    from paceline import api
+
+    found = api.verify_data(name, root)
+    if json:
+        show.out_json(found)
+    else:
+        show.out(f"{found.name} at {found.root}: {'whole' if found.ok else 'not whole'}")
+        show.out("".join(f"  {problem}\n" for problem in found.problems) or f"  {found.digest}")
+
+
+def ls(json: options.Json = False) -> None:
+    """List the data sets that have a name, and where they lie here."""
+    from paceline import api
+
+    known = api.known_datasets()
+    if json:
+        show.out_json(known)
+        return
+    rows = [("NAME", "WHAT", "HERE")]
+    rows += [(item.name, item.description, str(item.found or "")) for item in known]
+    show.out(show.columns(rows))

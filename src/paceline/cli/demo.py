@@ -1,0 +1,30 @@
+"""`paceline demo`: a small study of the built-in DCGAN on this machine."""
+
+from __future__ import annotations
+
+import typer
+
+from paceline.cli import options, show
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command(epilog="Example: paceline demo")(demo)
+
+
+def demo(
+    results: options.Results = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Study how DCGAN training scales on this machine, in a few minutes."""
+    from paceline import api
+    from paceline.cli.live import observer
+    from paceline.cli.render_study import show_study
+
+    spec = api.demo_spec()
+    if not quiet:
+        show.say(api.demo_introduction(spec))
+    with observer(quiet=quiet) as watcher:
+        done = api.demo(spec, results=results, observer=watcher)
+    show_study(done, as_json=json)

@@ -1,0 +1,121 @@
+"""The entry point: one app of all verbs, and one place where errors become words and codes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+import typer
+
+from paceline.cli import data, demo, doctor, logs, ls, plan, report, run, stop, study, train, wait
+from paceline.errors import Interrupted, PacelineError
+
+_EPILOG = (
+    "Exit codes: 0 done, 1 a fault of Paceline, 2 wrong words or spec, 3 something is missing "
+    "here, 4 cannot be done with these hosts, 5 the job failed, 6 a host cannot be reached, "
+    "7 somebody else is at work on it, 8 not found, 9 results cannot be written, 130 interrupted."
+)
+
+
+@runtime_checkable
+class _Usage(Protocol):
+    """What typer raises for words that do not parse; it does not export the class itself."""
+
+    exit_code: int
+
+    def show(self) -> None: ...
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"paceline {version('paceline')}")
+        raise typer.Exit
+
+
+def build_app() -> typer.Typer:
+    """Return the app with every verb, in the order in which a newcomer meets them."""
+    app = typer.Typer(
+        name="paceline",
+        help="Train a PyTorch model on many machines, and measure how the training scales.",
+        epilog=_EPILOG,
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+    @app.callback()
+    def _root(
+        version: bool = typer.Option(
+            False,
+            "--version",
+            callback=_version,
+            is_eager=True,
+            help="Show the version.",
+        ),
+        debug: bool = typer.Option(
+            False,
+            "--debug",
+            help="Show tracebacks; may stand anywhere on the line.",
+        ),
+    ) -> None:
+        del version, debug
+
+    for verb in (demo, doctor, plan, train, run, study, report, ls, logs, wait, stop, data):
+        verb.register(app)
+    return app
+
+
+def _take_debug(words: Sequence[str]) -> tuple[list[str], bool]:
+    """Take `--debug` out of the words, wherever it stands before a `--`."""
+    end = words.index("--") if "--" in words else len(words)
+    ours = [word for word in words[:end] if word != "--debug"]
+    return [*ours, *words[end:]], len(ours) != end
+
+
+def _say(error: PacelineError) -> None:
+    sys.stderr.write(f"paceline: {error}\n")
+    if error.hint:
+        sys.stderr.write(f"  hint: {error.hint}\n")
+
+
+def _run(app: typer.Typer, words: list[str], *, debug: bool) -> int:
+    try:
+        outcome = app(args=words, standalone_mode=False)
+    except BrokenPipeError:
+        # The reader of a pipe has had enough (`paceline ls | head`): that is no fault.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (Exception, KeyboardInterrupt) as error:
+        if debug:
+            raise
+        return _explain(error)
+    return outcome if isinstance(outcome, int) else 0
+
+
+def _explain(error: BaseException) -> int:
+    """Say what went wrong in plain words, and return the exit code for it."""
+    if isinstance(error, PacelineError):
+        _say(error)
+        return error.exit_code
+    if isinstance(error, (KeyboardInterrupt, typer.Abort)):
+        sys.stderr.write("paceline: interrupted\n")
+        return Interrupted.exit_code
+    if isinstance(error, _Usage):
+        error.show()
+        return error.exit_code
+    sys.stderr.write(
+        f"paceline: a fault of Paceline itself: {type(error).__name__}: {error}\n"
+        "  hint: the same command with --debug shows where; please report it\n"
+    )
+    return PacelineError.exit_code
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command line and exit with its code."""
+    words, debug = _take_debug(list(sys.argv[1:] if argv is None else argv))
+    sys.exit(_run(build_app(), words, debug=debug))

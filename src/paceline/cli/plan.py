@@ -1,0 +1,39 @@
+"""`paceline plan`: what would be run, down to the command lines. Nothing is started."""
+
+from __future__ import annotations
+
+import typer
+
+from paceline.cli import options, show
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command(
+        epilog="Example: paceline plan examples/local-dcgan.yaml",
+    )(plan)
+
+
+def plan(
+    spec: options.SpecPath = None,
+    sets: options.Sets = None,
+    procs: options.Procs = None,
+    batch_size: options.BatchSize = None,
+    launcher: options.Launcher = None,
+    json: options.Json = False,
+) -> None:
+    """Show what a spec would run: every configuration, host and command line."""
+    from paceline import api
+    from paceline.cli.render_plan import render_plan
+
+    words = options.overrides(
+        sets,
+        job__procs_per_node=procs,
+        job__args__batch_size=batch_size,
+        job__launcher=launcher,
+    )
+    planned = api.plan(spec, overrides=words)
+    if json:
+        show.out_json(planned)
+    else:
+        show.out(render_plan(planned))

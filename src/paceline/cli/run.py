@@ -1,0 +1,46 @@
+"""`paceline run -- COMMAND`: any command, started as the ranks of a job."""
+
+from __future__ import annotations
+
+from typing import Annotated, Optional
+
+import typer
+
+from paceline.cli import options, show
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command(
+        epilog="Example: paceline run -p 2 -- python my_script.py --lr 0.1",
+    )(run)
+
+
+def run(
+    command: Annotated[
+        list[str], typer.Argument(metavar="-- COMMAND...", help="The command and its words.")
+    ],
+    spec: Annotated[
+        Optional[str],
+        typer.Option("--spec", metavar="FILE", help="The spec that names the machines."),
+    ] = None,
+    sets: options.Sets = None,
+    procs: options.Procs = None,
+    launcher: options.Launcher = None,
+    name: options.Name = None,
+    results: options.Results = None,
+    detach: Annotated[
+        bool, typer.Option("--detach", "-d", help="Return at once; see logs, wait, stop.")
+    ] = False,
+    json: options.Json = False,
+) -> None:
+    """Run a command on every host, once per rank, with the ranks' variables set."""
+    from paceline import api
+    from paceline.cli.render_run import show_run
+
+    words = options.overrides(sets, name=name, job__procs_per_node=procs, job__launcher=launcher)
+    listen = show.say_raw if json else show.out_raw
+    record = api.run(
+        command, spec, overrides=words, detach=detach, results=results, on_output=listen
+    )
+    show_run(record, as_json=json, detached=detach)

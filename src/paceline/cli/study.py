@@ -1,0 +1,51 @@
+"""`paceline study`: a baseline and a grid, measured; it resumes where it stopped."""
+
+from __future__ import annotations
+
+from typing import Annotated, Optional
+
+import typer
+
+from paceline.cli import options
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command(
+        epilog="Example: paceline study examples/local-dcgan.yaml   "
+        "(the same command again goes on where it stopped)",
+    )(study)
+
+
+def study(
+    spec: options.SpecPath = None,
+    sets: options.Sets = None,
+    name: options.Name = None,
+    samples: Annotated[
+        Optional[int],
+        typer.Option("--samples", min=1, help="How often each configuration is measured."),
+    ] = None,
+    iterations: Annotated[
+        Optional[int],
+        typer.Option("--iterations", min=1, help="Iterations that count, instead of an epoch."),
+    ] = None,
+    launcher: options.Launcher = None,
+    results: options.Results = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Measure how the job scales, and write a report."""
+    from paceline import api
+    from paceline.cli.live import observer
+    from paceline.cli.render_study import show_study
+
+    words = options.overrides(
+        sets,
+        name=name,
+        study__samples=samples,
+        study__iterations=iterations,
+        job__launcher=launcher,
+    )
+    with observer(quiet=quiet) as watcher:
+        done = api.study(spec, overrides=words, results=results, observer=watcher)
+    show_study(done, as_json=json)

@@ -1,0 +1,61 @@
+"""The paths in a spec: relative to its folder, and to be there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from paceline.model.spec.rules import Path as KeyPath
+from paceline.model.spec.rules import Problem
+
+_PATHS: tuple[KeyPath, ...] = (
+    ("data", "root"),
+    ("job", "script"),
+    ("job", "workdir"),
+    ("runtime", "python"),
+)
+
+
+def inside(data: Any, path: KeyPath) -> Any:
+    """Return what stands at a path of plain data; None where there is nothing."""
+    for part in path:
+        data = data.get(part) if isinstance(data, dict) else None
+    return data
+
+
+def make_absolute(data: dict[str, Any], base_of: Callable[[KeyPath], Path]) -> None:
+    """Make every path in the data absolute; `base_of` says what each is relative to."""
+    for path in _PATHS:
+        value = inside(data, path)
+        if not isinstance(value, str) or not value.strip():
+            continue
+        if path == ("runtime", "python") and "/" not in value:
+            continue  # a program's name, to be found on the host's PATH
+        full = base_of(path) / os.path.expanduser(value)  # noqa: PTH111 - never raises
+        inside(data, path[:-1])[path[-1]] = os.path.normpath(full)
+
+
+def missing_files(data: dict[str, Any]) -> Iterator[Problem]:
+    """Yield a problem for every file or folder that is named and not there."""
+    checks = (
+        (("job", "script"), "file", os.path.isfile),
+        (("job", "workdir"), "folder", os.path.isdir),
+        (("runtime", "python"), "file", os.path.isfile),
+    )
+    for path, kind, there in checks:
+        value = inside(data, path)
+        # A word without a slash is a program's name; a NUL is somebody else's complaint.
+        if isinstance(value, str) and "/" in value and "\0" not in value and not there(value):
+            yield Problem(path, f"there is no {kind} {value}{_near(Path(value))}")
+
+
+def _near(path: Path) -> str:
+    try:
+        names = [item.name for item in path.parent.iterdir()]
+    except OSError:
+        return ""
+    found = get_close_matches(path.name, names, n=1)
+    return f"; did you mean {found[0]}?" if found else ""

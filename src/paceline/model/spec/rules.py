@@ -1,0 +1,177 @@
+"""What no single value can say: the rules between the keys of a spec.
+
+They read plain data, so that a file with other mistakes in it is checked by them as well, and
+all mistakes are reported together. What has the wrong type is passed over here; the models
+complain about it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import combinations
+from typing import Any
+
+from paceline.model.spec.sections import HOW_TO_MEASURE, WHAT_TO_RUN
+
+Path = tuple[str | int, ...]
+
+AXES = ("nodes", "procs_per_node", "batch_size")
+_LARGEST_GRID = 10_000
+_LARGEST_AXIS_VALUE = 10_000
+_BESIDE = "stands beside {}; give only one of them"
+_NEEDS_ROOT = ("imagenet", "folder", "lfw", "lsun")
+_SET_BY_LAUNCHER = (
+    "RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "NODE_RANK", "GROUP_RANK",
+    "MASTER_ADDR", "PACELINE_EVENTS", "PACELINE_OUT", "PACELINE_JOB",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One mistake: the path of the key that it is about, and what is wrong with it."""
+
+    path: Path
+    text: str
+
+    @property
+    def where(self) -> str:
+        """The path as people write it: `study.grid.nodes[1]`."""
+        words = ""
+        for part in self.path:
+            words += f"[{part}]" if isinstance(part, int) else f".{part}" if words else part
+        return words
+
+
+def broken_rules(data: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield every rule that plain data breaks."""
+    job, study = _section(data, "job"), _section(data, "study")
+    yield from _one_of("job", job, WHAT_TO_RUN)
+    yield from _one_of("study", study, HOW_TO_MEASURE)
+    yield from _restarts(job)
+    yield from _command(job)
+    for section in ("job", "runtime"):
+        yield from _environment(section, _section(_section(data, section), "env"))
+    yield from _threads(data)
+    yield from _grid(study, _section(job, "args"))
+    yield from _baseline_arguments(study, _section(job, "args"))
+    yield from _data(_section(data, "data"), job)
+
+
+def _section(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = data.get(name)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _one_of(section: str, data: Mapping[str, Any], names: Sequence[str]) -> Iterator[Problem]:
+    given = [name for name in names if data.get(name) is not None]
+    for name in given[1:]:
+        yield Problem((section, name), f"stands beside {section}.{given[0]}; give only one of them")
+
+
+def _restarts(job: Mapping[str, Any]) -> Iterator[Problem]:
+    restarts = job.get("max_restarts")
+    if isinstance(restarts, int) and restarts > 0 and job.get("launcher") != "torchrun":
+        yield Problem(
+            ("job", "max_restarts"), "needs `launcher: torchrun`; direct ranks are not restarted"
+        )
+
+
+def _command(job: Mapping[str, Any]) -> Iterator[Problem]:
+    command = job.get("command")
+    if not isinstance(command, Sequence) or isinstance(command, str) or not command:
+        return
+    if isinstance(command[0], str) and "=" in command[0]:
+        yield Problem(
+            ("job", "command", 0), "must be a program; put variables for it under job.env"
+        )
+
+
+def _environment(section: str, env: Mapping[str, Any]) -> Iterator[Problem]:
+    for name in env:
+        if name in _SET_BY_LAUNCHER:
+            yield Problem((section, "env", name), "is set for each rank and cannot be given")
+        elif name == "MASTER_PORT":
+            yield Problem((section, "env", name), "is given as job.master_port")
+
+
+def _threads(data: Mapping[str, Any]) -> Iterator[Problem]:
+    if _section(data, "job").get("threads") is None:
+        return
+    for section in ("job", "runtime"):
+        if "OMP_NUM_THREADS" in _section(_section(data, section), "env"):
+            yield Problem((section, "env", "OMP_NUM_THREADS"), _BESIDE.format("job.threads"))
+
+
+def _grid(study: Mapping[str, Any], arguments: Mapping[str, Any]) -> Iterator[Problem]:
+    grid = study.get("grid")
+    if not isinstance(grid, Mapping):
+        return
+    if not grid:
+        yield Problem(("study", "grid"), "is empty; take the line out to get the default grid")
+    for axis, values in grid.items():
+        if isinstance(axis, str) and isinstance(values, (list, tuple)):
+            yield from _axis(axis, values, arguments)
+    points = math.prod(len(item) for item in grid.values() if isinstance(item, (list, tuple)))
+    if points > _LARGEST_GRID:
+        yield Problem(
+            ("study", "grid"), f"has {points} points; at most {_LARGEST_GRID} can be studied"
+        )
+
+
+def _axis(axis: str, values: Sequence[Any], arguments: Mapping[str, Any]) -> Iterator[Problem]:
+    path = ("study", "grid", axis)
+    if not values:
+        yield Problem(path, "must not be empty")
+    if axis in AXES:
+        yield from _whole_numbers(
+            path, values, None if axis == "batch_size" else _LARGEST_AXIS_VALUE
+        )
+        return
+    for one, other in combinations(values, 2):
+        # 1 and "1" and true: equal as values or as names of results, and yet not the same.
+        if (one == other or str(one) == str(other)) and type(one) is not type(other):
+            yield Problem(path, f"holds {one!r} and {other!r}, which cannot be told apart")
+    near = get_close_matches(axis, AXES, n=1, cutoff=0.8)
+    if near and axis not in arguments:
+        yield Problem(
+            path,
+            f"did you mean {near[0]}? If it is an argument of your job, "
+            f"give it a value in job.args as well",
+        )
+
+
+def _whole_numbers(path: Path, values: Sequence[Any], largest: int | None) -> Iterator[Problem]:
+    for index, value in enumerate(values):
+        here = (*path, index)
+        if isinstance(value, bool) or not isinstance(value, int):
+            yield Problem(here, "must be a whole number")
+        elif value < 1:
+            yield Problem(here, f"must be at least 1, not {value}")
+        elif largest is not None and value > largest:
+            yield Problem(here, f"must be at most {largest}, not {value}")
+
+
+def _baseline_arguments(
+    study: Mapping[str, Any], arguments: Mapping[str, Any]
+) -> Iterator[Problem]:
+    known = [str(name) for name in (*_section(study, "grid"), *arguments) if name not in AXES]
+    for name in _section(_section(study, "baseline"), "args"):
+        path = ("study", "baseline", "args", name)
+        if name in AXES:
+            yield Problem(path, f"is an axis of its own; write study.baseline.{name}")
+        elif name not in known:
+            near = get_close_matches(str(name), known, n=1, cutoff=0.8)
+            if near:
+                yield Problem(
+                    path, f"is no argument of the job or the grid; did you mean {near[0]}?"
+                )
+
+
+def _data(data: Mapping[str, Any], job: Mapping[str, Any]) -> Iterator[Problem]:
+    ours = job.get("script") is None and job.get("command") is None
+    dataset = data.get("dataset")
+    if ours and dataset in _NEEDS_ROOT and data.get("root") is None:
+        yield Problem(("data", "root"), f"is needed: the folder that holds the {dataset} images")

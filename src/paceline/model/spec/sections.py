@@ -1,0 +1,177 @@
+"""The sections of a spec. Every key has a default; unknown keys are mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from paceline.model.spec.types import (
+    Arguments,
+    ArgumentWord,
+    Count,
+    Duration,
+    Environment,
+    Few,
+    PathText,
+    Port,
+    Regex,
+    Scalar,
+    Text,
+    Usd,
+    Whole,
+    Word,
+    Yes,
+)
+
+WHAT_TO_RUN = ("program", "script", "command")
+HOW_TO_MEASURE = ("measure", "iterations", "seconds")
+
+
+class Section(BaseModel):
+    """What all sections share: frozen, and nothing in them that nobody reads."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+class LocalCluster(Section):
+    """This machine."""
+
+    provider: Literal["local"] = Field("local", description="Who supplies the hosts.")
+    nodes: Few = Field(1, description="How many hosts a run uses. This machine is one.")
+
+
+# Further providers join here, as a union that `provider` tells apart.
+ClusterSpec = LocalCluster
+
+
+class RuntimeSpec(Section):
+    """How a process starts on a host."""
+
+    kind: Literal["bare"] = Field("bare", description="`bare`: with the host's own Python.")
+    python: PathText | None = Field(
+        None, description="The Python that runs the job: a path or a name; else Paceline's own."
+    )
+    env: Environment = Field(
+        default_factory=dict, description="Variables for every process; `job.env` goes over them."
+    )
+
+
+class DataSpec(Section):
+    """The images that a built-in trainer learns from."""
+
+    dataset: Literal[
+        "cifar10", "mnist", "fashion-mnist", "imagenet", "folder", "lfw", "lsun", "fake"
+    ] = Field("fake", description="The data set; `fake` generates images and needs no file.")
+    root: PathText | None = Field(
+        None, description="The folder that holds it; else the usual places are searched."
+    )
+    download: Yes = Field(default=False, description="Fetch it where it is missing.")
+
+
+class JobSpec(Section):
+    """What runs on every host. One of `program`, `script` and `command` says what."""
+
+    launcher: Literal["direct", "torchrun"] = Field(
+        "direct",
+        description="Who starts the ranks: `direct` with plain environment variables, `torchrun`.",
+    )
+    program: Literal["dcgan", "mlp"] | None = Field(
+        None, description="A built-in trainer; `dcgan` if nothing else is named."
+    )
+    script: PathText | None = Field(None, description="Your own Python script.")
+    command: tuple[ArgumentWord, ...] | None = Field(
+        None, description="Any command, as a list of words; started once per rank.", min_length=1
+    )
+    procs_per_node: Few = Field(1, description="Processes on each host.")
+    args: Arguments = Field(
+        default_factory=dict,
+        description="Arguments: `batch_size: 16` becomes `--batch_size 16`; "
+        "true is a bare flag, false leaves it out.",
+    )
+    env: Environment = Field(
+        default_factory=dict,
+        description="Environment variables of the ranks. What is named like a secret (KEY, TOKEN, "
+        "PASSWORD, SECRET) is never shown.",
+    )
+    workdir: PathText | None = Field(
+        None, description="The folder in which the ranks start; else the spec's own."
+    )
+    master_port: Port | None = Field(
+        None, description="The port where the ranks meet; else a free one is found."
+    )
+    threads: Few | None = Field(
+        None, description="Threads of each process; else cores / processes per host."
+    )
+    unit: Text = Field("img", description="What one item is called in reports.")
+    extract: Mapping[Word, Regex] = Field(
+        default_factory=dict,
+        description="Numbers to read off the output, line by line: a name, and a regular "
+        "expression whose group is the number. `epoch_s`, `iteration_s` and `items_per_s` become "
+        "the sample's own figures.",
+    )
+    timeout: Duration | None = Field(None, description="How long a run may take; else no limit.")
+    oversubscribe: Yes = Field(default=False, description="Allow more processes than cores.")
+    max_restarts: Count = Field(
+        0, description="How often torchrun starts the ranks again after a failure."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _default_program(cls, data: Any) -> Any:
+        if isinstance(data, Mapping) and all(data.get(key) is None for key in WHAT_TO_RUN):
+            return {**data, "program": "dcgan"}
+        return data
+
+
+class BaselineSpec(Section):
+    """The configuration that all others are compared with."""
+
+    nodes: Few = Field(1, description="Hosts.")
+    procs_per_node: Few = Field(1, description="Processes on each host.")
+    batch_size: Whole | None = Field(
+        None, description="Batch size of each process; else the job's, else the grid's only one."
+    )
+    args: Arguments = Field(
+        default_factory=dict, description="Arguments that differ from `job.args`."
+    )
+
+
+class StudySpec(Section):
+    """A baseline and a grid of configurations, each measured several times."""
+
+    baseline: BaselineSpec = Field(
+        default_factory=BaselineSpec, description="What all others are compared with."
+    )
+    grid: Mapping[Word, tuple[Scalar, ...]] | None = Field(
+        None,
+        description="Values to combine for `nodes`, `procs_per_node`, `batch_size` and any "
+        "argument of the job; else powers of two up to the hosts and their cores.",
+    )
+    samples: Few = Field(3, description="How often each configuration is measured.")
+    measure: Literal["epoch"] | None = Field(None, description="`epoch`: time whole epochs.")
+    iterations: Whole | None = Field(
+        None,
+        description="Time so many iterations, after the warm-up. If neither this nor `measure` "
+        "nor `seconds` is given: 30 for a built-in trainer whose epochs are not given in "
+        "`job.args`, otherwise epochs.",
+    )
+    seconds: Duration | None = Field(
+        None, description="Train for so long, warm-up included, and time what was done."
+    )
+    warmup: Count = Field(3, description="First iterations of each rank that do not count.")
+    seed: Count = Field(0, description="Decides the order of the samples.")
+
+
+class LimitsSpec(Section):
+    """What a study may cost and how long it may go on."""
+
+    budget_usd: Usd | None = Field(None, description="The most that may be spent on hosts.")
+    ttl: Duration | None = Field(
+        None, description="How long rented hosts may live, whatever happens."
+    )
+    deadline: Duration | None = Field(
+        None, description="How long a study may take; no sample starts after that."
+    )
+    retries: Count = Field(1, description="How often a failed sample is tried again.")

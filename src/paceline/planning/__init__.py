@@ -1,0 +1,1 @@
+"""Pure: a spec and facts about hosts -> samples, run plans, command lines. Nothing is started."""

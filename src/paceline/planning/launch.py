@@ -1,0 +1,129 @@
+"""Launchers: who starts the ranks on a host, as commands.
+
+A launcher is a function from a `Launch` to what each host does; a further one (mpirun, which
+runs on the master only) is one more function in `LAUNCHERS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from paceline.model.command import Command, Secret
+from paceline.model.host import Cluster, HostFacts
+from paceline.model.plan import Configuration, HostPlan, ProcessPlan
+from paceline.model.spec import Spec
+from paceline.planning.environment import host_environment, rank_environment
+from paceline.planning.payload import Payload, payload_of
+
+# A host that does not turn up is named in minutes, and not after torchrun's own ten.
+_RENDEZVOUS_TIMEOUT_S = 120
+
+
+@dataclass(frozen=True)
+class Launch:
+    """All that a launcher needs to know; `facts` are those of the hosts in use, in order."""
+
+    spec: Spec
+    configuration: Configuration
+    cluster: Cluster
+    facts: tuple[HostFacts, ...]
+    job_folder: str
+    python: str
+    import_path: str | None
+    master_address: str
+    master_port: int
+    measured: bool
+
+    @property
+    def payload(self) -> Payload:
+        """What every rank executes."""
+        return payload_of(
+            self.spec, self.configuration, job_folder=self.job_folder, measured=self.measured
+        )
+
+    def environment(self, node_rank: int) -> dict[str, str | Secret]:
+        """Return the variables that all processes of a host share."""
+        return host_environment(
+            self.spec,
+            self.configuration,
+            self.facts[node_rank],
+            job_folder=self.job_folder,
+            import_path=self.import_path,
+            measured=self.measured,
+        )
+
+
+class Launcher(Protocol):
+    """Turns a launch into what each host does."""
+
+    def __call__(self, launch: Launch) -> tuple[HostPlan, ...]:
+        """Return one plan per host in use, the master's first."""
+        ...
+
+
+def direct(launch: Launch) -> tuple[HostPlan, ...]:
+    """Start every rank by itself, with plain environment variables."""
+    argv = launch.payload.argv(launch.python)
+    procs = launch.configuration.procs_per_node
+
+    def process(node_rank: int, local_rank: int) -> ProcessPlan:
+        rank = node_rank * procs + local_rank
+        place = rank_environment(
+            launch.configuration,
+            node_rank=node_rank,
+            local_rank=local_rank,
+            master_address=launch.master_address,
+            master_port=launch.master_port,
+        )
+        env = {**launch.environment(node_rank), **place}
+        command = Command(argv=argv, env=env, cwd=launch.spec.job.workdir)
+        return ProcessPlan(name=f"rank-{rank}", command=command, ranks=(rank,))
+
+    return tuple(
+        HostPlan(host, node_rank, tuple(process(node_rank, local) for local in range(procs)))
+        for node_rank, host in enumerate(launch.cluster.hosts[: launch.configuration.nodes])
+    )
+
+
+def torchrun(launch: Launch) -> tuple[HostPlan, ...]:
+    """Start one torchrun on every host; it starts the ranks there."""
+    procs = launch.configuration.procs_per_node
+
+    def process(node_rank: int) -> ProcessPlan:
+        command = Command(
+            argv=(*_torchrun_words(launch, node_rank), *launch.payload.torchrun_words()),
+            env={**launch.environment(node_rank), "NODE_RANK": str(node_rank)},
+            cwd=launch.spec.job.workdir,
+        )
+        first = node_rank * procs
+        ranks = tuple(range(first, first + procs))
+        return ProcessPlan(name=f"torchrun-{node_rank}", command=command, ranks=ranks)
+
+    return tuple(
+        HostPlan(host, node_rank, (process(node_rank),))
+        for node_rank, host in enumerate(launch.cluster.hosts[: launch.configuration.nodes])
+    )
+
+
+LAUNCHERS: Mapping[str, Launcher] = {"direct": direct, "torchrun": torchrun}
+
+
+def _torchrun_words(launch: Launch, node_rank: int) -> tuple[str, ...]:
+    """Return torchrun's own part of the line.
+
+    The address and the port are those of the static rendezvous, torchrun's default: ranks are
+    numbered by node rank, and not in the order in which hosts turn up. The log folder keeps it
+    from leaving one of its own in /tmp.
+    """
+    configuration, job = launch.configuration, launch.spec.job
+    words = [launch.python, "-m", "torch.distributed.run"]
+    words += ["--nnodes", str(configuration.nodes), "--node-rank", str(node_rank)]
+    words += ["--nproc-per-node", str(configuration.procs_per_node)]
+    words += ["--master-addr", launch.master_address, "--master-port", str(launch.master_port)]
+    if configuration.nodes > 1:
+        words += ["--rdzv-conf", f"timeout={_RENDEZVOUS_TIMEOUT_S}"]
+    if job.max_restarts:
+        words += ["--max-restarts", str(job.max_restarts)]
+    return (*words, "--log-dir", f"{launch.job_folder}/torchrun")

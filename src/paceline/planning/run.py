@@ -1,0 +1,80 @@
+"""One run as data: the exact command lines of every host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from paceline.errors import PlanError
+from paceline.model.host import Cluster, HostFacts
+from paceline.model.plan import Configuration, RunPlan
+from paceline.model.spec import Spec
+from paceline.planning.fit import crowded, require_fit
+from paceline.planning.launch import LAUNCHERS, Launch
+
+_LOOPBACK_ADDRESS = "127.0.0.1"
+
+
+def plan_run(
+    spec: Spec,
+    configuration: Configuration,
+    cluster: Cluster,
+    facts: Mapping[str, HostFacts],
+    run_id: str,
+    *,
+    job_folder: str,
+    python: str,
+    import_path: str | None,
+    port: int,
+    measured: bool,
+) -> RunPlan:
+    """Return what every host does for one run of a configuration.
+
+    `facts` are those of the cluster's hosts, by their names. `job_folder` is where the job lives
+    on each of them, `python` the one that runs Paceline's own parts there (and the job, unless
+    the spec names another), `port` is free on the master. `measured` is a sample of a study; a
+    run that is not measured goes on as long as the job's own arguments say.
+    """
+    known = _in_order(cluster, facts)
+    require_fit((configuration,), known, oversubscribe=spec.job.oversubscribe)
+    alone = configuration.nodes == 1
+    launch = Launch(
+        spec=spec,
+        configuration=configuration,
+        cluster=cluster,
+        facts=known[: configuration.nodes],
+        job_folder=job_folder,
+        python=spec.runtime.python or python,
+        import_path=import_path,
+        master_address=_LOOPBACK_ADDRESS if alone else cluster.master.peer_address,
+        master_port=spec.job.master_port or port,
+        measured=measured,
+    )
+    return RunPlan(
+        run_id=run_id,
+        configuration=configuration,
+        launcher=spec.job.launcher,
+        hosts=LAUNCHERS[spec.job.launcher](launch),
+        master_address=launch.master_address,
+        master_port=launch.master_port,
+        job_folder=job_folder,
+        python=python,
+        import_path=import_path,
+        timeout_s=spec.job.timeout,
+        notes=tuple(_notes(configuration, launch.facts)),
+    )
+
+
+def _in_order(cluster: Cluster, facts: Mapping[str, HostFacts]) -> tuple[HostFacts, ...]:
+    unknown = [host.name for host in cluster.hosts if host.name not in facts]
+    if unknown:
+        raise PlanError(f"nothing is known of these hosts: {', '.join(unknown)}")
+    return tuple(facts[host.name] for host in cluster.hosts)
+
+
+def _notes(configuration: Configuration, facts: Sequence[HostFacts]) -> Iterator[str]:
+    if crowded(configuration, facts):
+        yield "more processes than cores; they take turns"
+    if configuration.nodes > 1:
+        for host in facts:
+            if host.interface is None:
+                yield f"{host.hostname}: its interface is not known; torch chooses one"

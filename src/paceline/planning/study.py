@@ -1,0 +1,167 @@
+"""A study as data: which configurations, how often each, and in which order."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+from paceline.model.host import HostFacts
+from paceline.model.plan import (
+    ArgValue,
+    Configuration,
+    PlannedSample,
+    StudyPlan,
+    digest_of,
+)
+from paceline.model.spec import Spec, to_plain
+from paceline.planning.arguments import batch_size_of
+from paceline.planning.fit import crowded, require_fit
+
+_AXES = ("nodes", "procs_per_node", "batch_size")
+# What a job may change without making its earlier samples incomparable.
+_NO_EFFECT = (
+    "procs_per_node", "timeout", "oversubscribe", "max_restarts", "master_port", "unit", "workdir",
+)  # fmt: skip
+
+
+def plan_study(spec: Spec, facts: Sequence[HostFacts]) -> StudyPlan:
+    """Return the samples of a spec's study; PlanError names all that the hosts cannot carry."""
+    baseline = baseline_of(spec)
+    configurations = _distinct((baseline, *_grid_points(spec, facts)))
+    require_fit(configurations, facts, oversubscribe=spec.job.oversubscribe)
+    return StudyPlan(
+        name=spec.name,
+        baseline=baseline,
+        configurations=configurations,
+        samples=_in_rounds(configurations, spec.study.samples, spec.study.seed),
+        digest=study_digest(spec),
+        notes=tuple(_notes(configurations, facts)),
+    )
+
+
+def training_configuration(spec: Spec, facts: Sequence[HostFacts]) -> Configuration:
+    """Return what the job itself describes, `paceline train` runs; PlanError if it does not fit."""
+    configuration = _job_configuration(spec)
+    require_fit((configuration,), facts, oversubscribe=spec.job.oversubscribe)
+    return configuration
+
+
+def baseline_of(spec: Spec) -> Configuration:
+    """Return the baseline; where it leaves an axis of the grid open, the job's value stands.
+
+    Its batch size is its own, else the job's, else the only one that the grid has, so that a
+    study of one batch size compares like with like.
+    """
+    baseline = spec.study.baseline
+    own = dict(baseline.args)
+    args = {
+        name: own.get(name, spec.job.args.get(name))
+        for name in (*_argument_axes(spec), *own)
+        if name in own or name in spec.job.args
+    }
+    sizes = (spec.study.grid or {}).get("batch_size", ())
+    only = sizes[0] if len(set(sizes)) == 1 and isinstance(sizes[0], int) else None
+    candidates = (baseline.batch_size, batch_size_of(spec), only)
+    return Configuration(
+        nodes=baseline.nodes,
+        procs_per_node=baseline.procs_per_node,
+        batch_size=next((size for size in candidates if size is not None), None),
+        args=tuple((name, value) for name, value in args.items() if value is not None),
+    )
+
+
+def study_digest(spec: Spec) -> str:
+    """Return the fingerprint of what a measurement depends on.
+
+    The grid, the number of samples and the baseline are left out, so that a study can be
+    extended and keeps what it has measured.
+    """
+    plain = to_plain(spec)
+    job = {name: value for name, value in plain["job"].items() if name not in _NO_EFFECT}
+    cluster = {name: value for name, value in plain["cluster"].items() if name != "nodes"}
+    data = {name: value for name, value in plain["data"].items() if name != "download"}
+    measurement = spec.measurement
+    measure = [measurement.kind, measurement.amount, measurement.warmup]
+    return digest_of(
+        {
+            "cluster": cluster,
+            "runtime": plain["runtime"],
+            "data": data,
+            "job": job,
+            "measure": measure,
+        }
+    )
+
+
+def _job_configuration(spec: Spec) -> Configuration:
+    return Configuration(
+        nodes=spec.cluster.nodes,
+        procs_per_node=spec.job.procs_per_node,
+        batch_size=batch_size_of(spec),
+    )
+
+
+def _argument_axes(spec: Spec) -> tuple[str, ...]:
+    return tuple(name for name in spec.study.grid or {} if name not in _AXES)
+
+
+def _grid_points(spec: Spec, facts: Sequence[HostFacts]) -> Iterator[Configuration]:
+    grid = spec.study.grid or _default_grid(facts)
+    job = _job_configuration(spec)
+    names = _argument_axes(spec)
+    axes: tuple[Sequence[Any], ...] = (
+        grid.get("nodes", (job.nodes,)),
+        grid.get("procs_per_node", (job.procs_per_node,)),
+        grid.get("batch_size", (job.batch_size,)),
+        *(grid[name] for name in names),
+    )
+    for nodes, procs, size, *values in product(*axes):
+        yield Configuration(
+            nodes=nodes,
+            procs_per_node=procs,
+            batch_size=size,
+            args=tuple(zip(names, values, strict=True)),
+        )
+
+
+def _default_grid(facts: Sequence[HostFacts]) -> Mapping[str, tuple[ArgValue, ...]]:
+    cores = min((host.cores for host in facts), default=1)
+    return {"nodes": _doublings(len(facts)), "procs_per_node": _doublings(cores)}
+
+
+def _doublings(most: int) -> tuple[int, ...]:
+    """Return the powers of two up to `most`, and `most` itself."""
+    powers = [2**exponent for exponent in range(most.bit_length())]
+    return tuple(sorted({*(power for power in powers if power <= most), max(1, most)}))
+
+
+def _distinct(configurations: Sequence[Configuration]) -> tuple[Configuration, ...]:
+    return tuple({item.label: item for item in reversed(configurations)}.values())[::-1]
+
+
+def _in_rounds(
+    configurations: Sequence[Configuration], samples: int, seed: int
+) -> tuple[PlannedSample, ...]:
+    """Return every configuration once per round, shuffled anew in each round.
+
+    A machine that grows slower in the course of a study then slows all configurations alike,
+    instead of the last ones only. The place within a round follows from a hash, so that a study
+    that is extended keeps the order of what it had.
+    """
+    return tuple(
+        PlannedSample(sample_id=f"{item.label}-s{number}", configuration=item, index=number)
+        for number in range(1, samples + 1)
+        for item in sorted(configurations, key=lambda item: _place(seed, number, item.label))
+    )
+
+
+def _place(seed: int, number: int, label: str) -> bytes:
+    return hashlib.sha256(f"{seed}/{number}/{label}".encode()).digest()
+
+
+def _notes(configurations: Sequence[Configuration], facts: Sequence[HostFacts]) -> Iterator[str]:
+    for item in configurations:
+        if crowded(item, facts):
+            yield f"{item.title}: more processes than cores; they take turns"

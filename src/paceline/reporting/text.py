@@ -1,0 +1,66 @@
+"""A study as plain monospaced text, for a terminal or a mail."""
+
+from __future__ import annotations
+
+import textwrap
+
+from paceline.model.summary import StudySummary
+from paceline.reporting.table import HOW_TO_READ, Table, failures, remarks, study_table, subject
+
+WIDTH = 100
+_GAP = "  "
+
+
+def render(summary: StudySummary, *, width: int = WIDTH) -> str:
+    """Return the study's name, its answer, its table, and what went wrong, ending in a newline."""
+    head = f"{summary.name} ({subject(summary)})" if subject(summary) else summary.name
+    blocks = [
+        _wrapped(head, width),
+        _wrapped(summary.headline, width),
+        table(summary),
+        _wrapped(HOW_TO_READ, width),
+    ]
+    failed = [_entry(f"{name}: {reason}", width) for name, reason in failures(summary)]
+    if failed:
+        blocks.append("\n".join(["Failed:", *failed]))
+    notes = [_entry(remark, width) for remark in remarks(summary)]
+    if notes:
+        blocks.append("\n".join(["Notes:", *notes]))
+    return "\n\n".join(blocks) + "\n"
+
+
+def table(summary: StudySummary) -> str:
+    """Return the table alone, its columns aligned."""
+    made = study_table(summary)
+    lines = [[_one_line(column.title) for column in made.columns]]
+    lines += [[_one_line(str(cell)) for cell in row.cells] for row in made.rows]
+    widths = [max(len(line[index]) for line in lines) for index in range(len(made.columns))]
+    ruled = [lines[0], ["-" * width for width in widths], *lines[1:]]
+    return "\n".join(_aligned(made, line, widths) for line in ruled)
+
+
+def _aligned(made: Table, line: list[str], widths: list[int]) -> str:
+    cells = [
+        cell.rjust(width) if column.is_number else cell.ljust(width)
+        for cell, width, column in zip(line, widths, made.columns, strict=True)
+    ]
+    return _GAP.join(cells).rstrip()
+
+
+def _wrapped(text: str, width: int) -> str:
+    return textwrap.fill(_one_line(text), width, break_on_hyphens=False)
+
+
+def _entry(text: str, width: int) -> str:
+    return textwrap.fill(
+        _one_line(text),
+        width,
+        initial_indent="  ",
+        subsequent_indent="    ",
+        break_on_hyphens=False,
+    )
+
+
+def _one_line(text: str) -> str:
+    """Return the text without line breaks and control characters, which could move a cursor."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())

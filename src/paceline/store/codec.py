@@ -1,0 +1,174 @@
+"""Records and plans as plain JSON, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from paceline.model.command import REDACTED, Command, Secret
+from paceline.model.host import Host
+from paceline.model.plan import (
+    Configuration,
+    HostPlan,
+    PlannedSample,
+    ProcessPlan,
+    RunPlan,
+    StudyPlan,
+)
+from paceline.model.record import Failure, RunRecord, RunState, StudyRecord
+
+
+def configuration_to_plain(configuration: Configuration) -> dict[str, Any]:
+    """Return a configuration as JSON data."""
+    return {
+        "nodes": configuration.nodes,
+        "procs_per_node": configuration.procs_per_node,
+        "batch_size": configuration.batch_size,
+        "args": dict(configuration.args),
+    }
+
+
+def configuration_from_plain(data: Mapping[str, Any]) -> Configuration:
+    """Read a configuration from JSON data."""
+    return Configuration(
+        nodes=data["nodes"],
+        procs_per_node=data["procs_per_node"],
+        batch_size=data["batch_size"],
+        args=tuple(data["args"].items()),
+    )
+
+
+def run_to_plain(record: RunRecord) -> dict[str, Any]:
+    """Return a run record as JSON data."""
+    plain = asdict(record)
+    plain["state"] = record.state.value
+    plain["folder"] = str(record.folder)
+    plain["configuration"] = configuration_to_plain(record.configuration)
+    plain["provenance"] = dict(record.provenance)
+    return plain
+
+
+def run_from_plain(data: Mapping[str, Any], folder: Path) -> RunRecord:
+    """Read a run record; its folder is where it was found, so that folders may be moved."""
+    failure = data["failure"]
+    return RunRecord(
+        **{
+            **data,
+            "state": RunState(data["state"]),
+            "folder": folder,
+            "configuration": configuration_from_plain(data["configuration"]),
+            "failure": Failure(**failure) if failure else None,
+            "hosts": tuple(data["hosts"]),
+        }
+    )
+
+
+def study_to_plain(record: StudyRecord) -> dict[str, Any]:
+    """Return a study record as JSON data."""
+    return {**asdict(record), "folder": str(record.folder)}
+
+
+def study_from_plain(data: Mapping[str, Any], folder: Path) -> StudyRecord:
+    """Read a study record from JSON data."""
+    return StudyRecord(**{**data, "folder": folder})
+
+
+def plan_to_plain(plan: RunPlan) -> dict[str, Any]:
+    """Return a run plan as JSON data, with its secrets hidden."""
+    plain = {
+        name: getattr(plan, name)
+        for name in (
+            "run_id", "launcher", "master_address", "master_port",
+            "job_folder", "python", "import_path", "timeout_s",
+        )
+    }  # fmt: skip
+    return {
+        **plain,
+        "configuration": configuration_to_plain(plan.configuration),
+        "notes": list(plan.notes),
+        "hosts": [_host_plan_to_plain(host) for host in plan.hosts],
+    }
+
+
+def _host_plan_to_plain(plan: HostPlan) -> dict[str, Any]:
+    return {
+        "host": asdict(plan.host),
+        "node_rank": plan.node_rank,
+        "processes": [
+            {
+                "name": process.name,
+                "ranks": list(process.ranks),
+                "argv": list(process.command.argv),
+                "env": {
+                    name: REDACTED if isinstance(value, Secret) else value
+                    for name, value in process.command.env.items()
+                },
+                "cwd": process.command.cwd,
+            }
+            for process in plan.processes
+        ],
+    }
+
+
+def plan_from_plain(data: Mapping[str, Any]) -> RunPlan:
+    """Read a run plan from JSON data; secrets stay hidden, so it can be shown but not started."""
+    return RunPlan(
+        **{
+            **data,
+            "configuration": configuration_from_plain(data["configuration"]),
+            "notes": tuple(data["notes"]),
+            "hosts": tuple(_host_plan_from_plain(host) for host in data["hosts"]),
+        }
+    )
+
+
+def _host_plan_from_plain(data: Mapping[str, Any]) -> HostPlan:
+    processes = tuple(
+        ProcessPlan(
+            name=item["name"],
+            command=Command(argv=tuple(item["argv"]), env=item["env"], cwd=item["cwd"]),
+            ranks=tuple(item["ranks"]),
+        )
+        for item in data["processes"]
+    )
+    return HostPlan(host=Host(**data["host"]), node_rank=data["node_rank"], processes=processes)
+
+
+def study_plan_to_plain(plan: StudyPlan) -> dict[str, Any]:
+    """Return a study plan as JSON data."""
+    return {
+        "name": plan.name,
+        "baseline": configuration_to_plain(plan.baseline),
+        "configurations": [configuration_to_plain(item) for item in plan.configurations],
+        "samples": [
+            {
+                "sample_id": item.sample_id,
+                "configuration": configuration_to_plain(item.configuration),
+                "index": item.index,
+            }
+            for item in plan.samples
+        ],
+        "digest": plan.digest,
+        "notes": list(plan.notes),
+    }
+
+
+def study_plan_from_plain(data: Mapping[str, Any]) -> StudyPlan:
+    """Read a study plan from JSON data."""
+    return StudyPlan(
+        name=data["name"],
+        baseline=configuration_from_plain(data["baseline"]),
+        configurations=tuple(configuration_from_plain(item) for item in data["configurations"]),
+        samples=tuple(
+            PlannedSample(
+                sample_id=item["sample_id"],
+                configuration=configuration_from_plain(item["configuration"]),
+                index=item["index"],
+            )
+            for item in data["samples"]
+        ),
+        digest=data["digest"],
+        notes=tuple(data["notes"]),
+    )

@@ -1,0 +1,202 @@
+"""The run store on plain files: one folder per run, one per study, JSON that people can read.
+
+paceline-results/
+    STUDY/
+        study.json-record   see `STUDY_FILE`
+        runs/RUN/           run.json, plan.json, events/, logs/, out/
+    RUN/                    a run that belongs to no study
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TextIO
+
+from paceline.errors import Conflict, NotFound, StorageError
+from paceline.model.plan import RunPlan, StudyPlan
+from paceline.model.record import RunRecord, RunState, StudyRecord
+from paceline.ports import Clock
+from paceline.store import codec
+from paceline.store.files import storage_errors, write_atomically
+from paceline.store.index import Index
+
+RUN_FILE = "run.json"
+PLAN_FILE = "plan.json"
+STUDY_FILE = "record.json"
+LOCK_FILE = ".lock"
+
+
+class FileRunStore:
+    """Runs and studies under a results folder, found again through an index."""
+
+    def __init__(self, results: Path, index: Index, clock: Clock) -> None:
+        self._results = results
+        self._index = index
+        self._clock = clock
+
+    def folder_for_run(self, run_id: str, study: StudyRecord | None = None) -> Path:
+        """Return the folder that a run of this id will have; nothing is created."""
+        if study is not None:
+            return study.folder / "runs" / run_id
+        return self._results / run_id
+
+    def create_run(self, record: RunRecord, plan: RunPlan) -> None:
+        """Write down a run before it starts."""
+        _write_json(record.folder / PLAN_FILE, codec.plan_to_plain(plan))
+        self.update_run(record)
+        study = record.folder.parent.parent if record.study else None
+        self._index.add("run", record.run_id, record.folder, record.created_at, study)
+
+    def update_run(self, record: RunRecord) -> None:
+        """Write down what has become of a run."""
+        _write_json(record.folder / RUN_FILE, codec.run_to_plain(record))
+
+    def plan_of(self, record: RunRecord) -> RunPlan:
+        """Return the plan that a run was created with."""
+        return codec.plan_from_plain(_read_json(record.folder / PLAN_FILE))
+
+    def run(self, run_id: str) -> RunRecord:
+        """Return a run by its id, an unambiguous beginning of it, or its folder."""
+        folder = Path(run_id)
+        if (folder / RUN_FILE).is_file():
+            return _read_run(folder.resolve())
+        found = [
+            (name, path)
+            for name, path in self._index.named("run", run_id)
+            if (path / RUN_FILE).is_file()
+        ]
+        exact = [path for name, path in found if name == run_id]
+        if exact:
+            return _read_run(exact[0])
+        if len(found) == 1:
+            return _read_run(found[0][1])
+        if found:
+            names = ", ".join(name for name, _ in found[:5])
+            raise NotFound(f"{run_id!r} fits {len(found)} runs: {names}", hint="give more of it")
+        raise NotFound(f"there is no run {run_id!r}", hint="`paceline ls` shows the runs")
+
+    def runs(
+        self, *, study: str | None = None, states: Sequence[RunState] = ()
+    ) -> tuple[RunRecord, ...]:
+        """Return the runs that are known, newest first."""
+        if study is not None:
+            folder = self.study(study).folder / "runs"
+            paths = tuple(folder.iterdir()) if folder.is_dir() else ()
+        else:
+            paths = self._index.all("run")
+        records = [_read_run(path) for path in paths if (path / RUN_FILE).is_file()]
+        wanted = [record for record in records if not states or record.state in states]
+        return tuple(sorted(wanted, key=lambda record: -record.created_at))
+
+    def open_study(
+        self, plan: StudyPlan, spec: Mapping[str, object], provenance: Mapping[str, object]
+    ) -> StudyRecord:
+        """Create the study, or return it where it exists with the same digest; else Conflict."""
+        folder = self._results / plan.name
+        if (folder / STUDY_FILE).is_file():
+            known = _read_study(folder)
+            if known.digest != plan.digest:
+                raise Conflict(
+                    f"{folder} holds a study of the same name whose job was another one",
+                    hint="give this one another name (`--name`), or move that folder away",
+                )
+            record = replace(known, spec=spec, provenance=provenance)
+        else:
+            record = StudyRecord(
+                name=plan.name,
+                folder=folder,
+                created_at=self._clock.now(),
+                digest=plan.digest,
+                spec=spec,
+                provenance=provenance,
+            )
+        _write_json(folder / PLAN_FILE, codec.study_plan_to_plain(plan))
+        _write_json(folder / STUDY_FILE, codec.study_to_plain(record))
+        self._index.add("study", record.name, folder, record.created_at, None)
+        return record
+
+    def study(self, name: str) -> StudyRecord:
+        """Return a study by its folder, by its name here, or by its name anywhere."""
+        for folder in (Path(name), self._results / name):
+            if (folder / STUDY_FILE).is_file():
+                return _read_study(folder.resolve())
+        for known, folder in self._index.named("study", name):
+            if known == name and (folder / STUDY_FILE).is_file():
+                return _read_study(folder)
+        raise NotFound(f"there is no study {name!r}", hint="`paceline ls` shows the studies")
+
+    def study_plan(self, study: StudyRecord) -> StudyPlan:
+        """Return the plan that a study was last opened with."""
+        return codec.study_plan_from_plain(_read_json(study.folder / PLAN_FILE))
+
+    def studies(self) -> tuple[StudyRecord, ...]:
+        """Return the studies that are known, newest first."""
+        paths = self._index.all("study")
+        return tuple(_read_study(path) for path in paths if (path / STUDY_FILE).is_file())
+
+    def reread(self, record: RunRecord) -> RunRecord:
+        """Return a run as it is written down now."""
+        return _read_run(record.folder)
+
+    @contextmanager
+    def lock(self, record: StudyRecord | RunRecord) -> Iterator[None]:
+        """Keep other processes from a study or run while inside; Conflict if one is at work."""
+        path = record.folder / LOCK_FILE
+        with storage_errors(path):
+            file = path.open("a+")
+        with file:
+            _take_lock(file, record)
+            file.truncate(0)
+            file.write(str(os.getpid()))
+            file.flush()
+            yield
+
+    def write_result(self, study: StudyRecord, name: str, data: bytes) -> Path:
+        """Write a result file of a study, atomically."""
+        path = study.folder / name
+        write_atomically(path, data)
+        return path
+
+
+def _take_lock(file: TextIO, record: StudyRecord | RunRecord) -> None:
+    try:
+        # The kernel lets go of the lock when its holder dies, however it dies.
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        file.seek(0)
+        holder = file.read().strip() or "unknown"
+        name = record.name if isinstance(record, StudyRecord) else record.run_id
+        raise Conflict(
+            f"{name} is being worked on by process {holder}",
+            hint="wait for it, or stop it with Ctrl-C where it runs",
+        ) from error
+
+
+def _read_run(folder: Path) -> RunRecord:
+    return codec.run_from_plain(_read_json(folder / RUN_FILE), folder)
+
+
+def _read_study(folder: Path) -> StudyRecord:
+    return codec.study_from_plain(_read_json(folder / STUDY_FILE), folder)
+
+
+def _write_json(path: Path, data: Mapping[str, Any]) -> None:
+    write_atomically(path, (json.dumps(data, indent=1, default=str) + "\n").encode())
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    with storage_errors(path):
+        text = path.read_text()
+    try:
+        data: dict[str, Any] = json.loads(text)
+    except ValueError as error:
+        raise StorageError(
+            f"{path} is damaged: {error}", hint="move its folder away, or restore it from a copy"
+        ) from error
+    return data

@@ -1,0 +1,270 @@
+"""The supervisor proper: starts a job's processes, watches, ends and reaps them.
+
+It has one thread and no signal handlers: signals are blocked and waited for, so that nothing
+ever happens between two lines of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from paceline.supervisor import procfs
+from paceline.supervisor.blame import failure_of, failure_to_start, first_to_fail
+from paceline.supervisor.course import Course
+from paceline.supervisor.files import STOP_FILE, JobFolder, remove
+from paceline.supervisor.job import (
+    ENDED,
+    FAILED,
+    RUNNING,
+    STARTING,
+    STOPPED,
+    TIMEOUT,
+    FirstFailure,
+    Job,
+    JobProcess,
+    JobState,
+    ProcessState,
+)
+from paceline.supervisor.spawn import Prctl, Program, StartFailure, spawn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+WATCHED = (signal.SIGCHLD, *_STOP_SIGNALS)
+
+_LONGEST_WAIT_S = 3600.0
+_ENDING_WAIT_S = 0.05
+_RETRY_SAVE_S = 1.0
+_KEEP_TRYING_S = 600.0
+
+
+def note(text: str) -> None:
+    """Write a line into the supervisor's own log; a full disk is no reason to stop."""
+    with contextlib.suppress(OSError, ValueError):
+        stamp = time.strftime("%Y-%m-%d %H:%M:%S")
+        sys.stderr.write(f"{stamp} {text}\n")
+        sys.stderr.flush()
+
+
+class Supervisor:
+    """Runs one job from its first process to its last state."""
+
+    def __init__(self, folder: JobFolder, job: Job, prctl: Prctl) -> None:
+        self._folder = folder
+        self._job = job
+        self._prctl = prctl
+        self._names: dict[int, str] = {}
+        self._course = Course(frozenset())
+        self._asked: set[tuple[int, str]] = set()
+        self._first_started: float | None = None
+        self._last_ended: float | None = None
+        self._unsaved = True
+        self._state = JobState(
+            job.job_id,
+            STARTING,
+            supervisor_pid=os.getpid(),
+            supervisor_start=procfs.mark_of(os.getpid()),
+            processes={process.name: ProcessState() for process in job.processes},
+        )
+
+    def run(self, tell_starter: Callable[[str], None]) -> None:
+        """Do all of it; `tell_starter` is called once the processes run or could not start."""
+        self._start_all()
+        self._save()
+        tell_starter(self._state.to_json())
+        while not self._is_over():
+            word = self._wait()
+            self._reap()
+            self._decide(word)
+            self._end_what_must_end()
+            self._save()
+        self._finish()
+
+    def _start_all(self) -> None:
+        self._save()
+        begun = time.monotonic()
+        if self._job.timeout_s is not None:
+            self._course = replace(self._course, timeout_at=begun + self._job.timeout_s)
+        for process in self._job.processes:
+            if not self._start(process):
+                break
+            self._save()
+        self._update(phase=RUNNING)
+        self._end_what_must_end()
+
+    def _start(self, process: JobProcess) -> bool:
+        moment = time.monotonic()
+        env = {
+            **os.environ,
+            "PYTHONUNBUFFERED": "1",
+            **process.env,
+            **self._folder.variables(self._job.job_id),
+        }
+        started_at = time.time()
+        try:
+            log_path = self._folder.log_path(process.name)
+            pid = spawn(Program(process.argv, env, process.cwd, log_path), self._prctl)
+        except StartFailure as failure:
+            self._could_not_start(process, str(failure))
+            return False
+        if self._first_started is None:
+            self._first_started = moment
+            self._update(started_at=started_at)
+        self._names[pid] = process.name
+        self._course = replace(self._course, running=self._course.running | {process.name})
+        self._update_process(process.name, ProcessState(pid=pid, started_at=started_at))
+        note(f"{process.name} started as {pid}")
+        return True
+
+    def _could_not_start(self, process: JobProcess, reason: str) -> None:
+        failure = failure_to_start(process.name, reason)
+        note(failure.reason)
+        self._course = self._course.heading(FAILED, time.monotonic(), self._job.grace_s)
+        self._update(first_failure=failure, detail=failure.reason)
+
+    def _is_over(self) -> bool:
+        course = self._course
+        if not course.ending:
+            return False
+        if course.is_hopeless(time.monotonic()):
+            return True
+        return not course.running and not procfs.descendants(os.getpid())
+
+    def _wait(self) -> int | None:
+        """Sleep until something happens or is due; return the signal that came."""
+        wait_s = _LONGEST_WAIT_S
+        deadline = self._course.next_deadline()
+        if deadline is not None:
+            wait_s = min(wait_s, max(0.0, deadline - time.monotonic()))
+        if self._unsaved:
+            wait_s = min(wait_s, _RETRY_SAVE_S)
+        if self._course.ending:
+            wait_s = _ENDING_WAIT_S
+        received = signal.sigtimedwait(WATCHED, wait_s)
+        return None if received is None else received.si_signo
+
+    def _reap(self) -> None:
+        codes: dict[str, int] = {}
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                break
+            if pid == 0:
+                break
+            name = self._names.pop(pid, None)
+            if name is not None:
+                codes[name] = os.waitstatus_to_exitcode(status)
+                self._has_ended(name, codes[name])
+        if codes:
+            self._last_ended = time.monotonic()
+            was_ending = self._course.ending
+            self._course = self._course.after_exits(codes, self._last_ended, self._job.grace_s)
+            if self._course.outcome == FAILED and not was_ending:
+                self._blame()
+
+    def _has_ended(self, name: str, exit_code: int) -> None:
+        before = self._state.processes[name]
+        after = replace(before, exit_code=exit_code, ended_at=time.time())
+        self._update_process(name, after)
+        note(f"{name} ended: {exit_code}")
+
+    def _blame(self) -> None:
+        name = first_to_fail(self._folder, self._job.processes, self._state.processes)
+        failure = failure_of(self._folder, name, self._state.processes[name].exit_code)
+        self._update(first_failure=failure, detail=failure.reason)
+
+    def _decide(self, word: int | None) -> None:
+        if word in _STOP_SIGNALS:
+            asked = self._folder.asked_grace_s()
+            grace_s = self._job.grace_s if asked is None else asked
+            note(f"signal {word} received: the job is to stop within {grace_s:g} s")
+            self._course = self._course.after_stop_request(time.monotonic(), grace_s)
+        self._course = self._course.after_time(time.monotonic(), self._job.grace_s)
+
+    def _end_what_must_end(self) -> None:
+        """Ask the job's processes first; what they leave behind is asked when they are gone.
+
+        A launcher or a rank looks after its own children while it can: it may be writing a
+        checkpoint with their help.
+        """
+        course = self._course
+        if not course.ending:
+            return
+        if course.must_kill(time.monotonic()):
+            for entry in procfs.descendants(os.getpid()):
+                procfs.send(entry, signal.SIGKILL)
+            return
+        for entry in procfs.descendants(os.getpid()):
+            identity = (entry.pid, entry.started)
+            ours = entry.pid in self._names
+            if identity not in self._asked and (ours or not course.running):
+                self._asked.add(identity)
+                procfs.send(entry, signal.SIGTERM)
+
+    def _finish(self) -> None:
+        wall_s = None
+        if self._first_started is not None and self._last_ended is not None:
+            wall_s = self._last_ended - self._first_started
+        failure = self._complete_failure()
+        self._update(
+            phase=ENDED,
+            outcome=self._course.outcome,
+            wall_s=wall_s,
+            ended_at=time.time(),
+            first_failure=failure,
+            detail=self._detail(),
+        )
+        note(f"the job ended: {self._course.outcome}")
+        remove(self._folder.within(STOP_FILE))
+        give_up_at = time.monotonic() + _KEEP_TRYING_S
+        self._save()
+        while self._unsaved and time.monotonic() < give_up_at:
+            time.sleep(_RETRY_SAVE_S)
+            self._save()
+
+    def _complete_failure(self) -> FirstFailure | None:
+        """Read the log again: who was blamed may have written on while it ended."""
+        failure = self._state.first_failure
+        if failure is None or self._state.processes[failure.process].pid is None:
+            return failure
+        exit_code = self._state.processes[failure.process].exit_code
+        final = failure_of(self._folder, failure.process, exit_code)
+        return replace(final, reason=failure.reason)
+
+    def _detail(self) -> str | None:
+        left = [str(entry.pid) for entry in procfs.descendants(os.getpid())]
+        words = self._state.detail
+        if self._course.outcome == STOPPED:
+            words = "the job was stopped on request"
+        elif self._course.outcome == TIMEOUT:
+            words = f"the job was stopped because it took longer than {self._job.timeout_s:g} s"
+        if not left:
+            return words
+        stuck = f"these processes could not be ended: {', '.join(left)}"
+        return f"{words}; {stuck}" if words else stuck
+
+    def _update(self, **changes: Any) -> None:
+        self._state = replace(self._state, **changes)
+        self._unsaved = True
+
+    def _update_process(self, name: str, process: ProcessState) -> None:
+        self._update(processes={**self._state.processes, name: process})
+
+    def _save(self) -> None:
+        if not self._unsaved:
+            return
+        try:
+            self._folder.write_state(self._state)
+        except OSError as error:
+            note(f"the state cannot be written, and is kept: {error}")
+            return
+        self._unsaved = False
