@@ -15,7 +15,7 @@ from paceline.api.wiring import (
     wire,
 )
 from paceline.app.planning import plan_everything
-from paceline.app.provenance import provenance_of
+from paceline.app.provenance import provenance_of, script_digest
 from paceline.app.publish import Publisher
 from paceline.app.study import StudyRunner
 from paceline.app.workplace import open_workplace, preflight
@@ -71,7 +71,7 @@ async def _study(spec: Spec, store: RunStore, observer: StudyObserver) -> StudyO
     wiring = wire(spec)
     clock = SystemClock()
     async with open_workplace(wiring.provider, wiring.ground, store, clock) as place:
-        planned = plan_study(spec, place.facts_in_order)
+        planned = plan_study(spec, place.facts_in_order, code_digest=script_digest(spec))
         await preflight(place, spec)
         here = LocalTransport(place.cluster.master)
         provenance = await provenance_of(place, Path.cwd(), here)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 from paceline.app.jobs import FileChunk, follow_job, job_status, start_job, stop_job
 from paceline.errors import Conflict, PacelineError, StorageError, TransportError
@@ -52,7 +53,7 @@ async def begin_run(pad: Launchpad, plan: RunPlan, record: RunRecord) -> RunReco
     try:
         await _start_everywhere(pad, plan)
     except BaseException as error:
-        await asyncio.shield(asyncio.ensure_future(_abandon(pad, plan, running, error)))
+        await _uncut(_abandon(pad, plan, running, error))
         raise
     return running
 
@@ -69,11 +70,10 @@ async def finish_run(
         try:
             states = await _follow_all(pad, plan, on_chunk)
         except BaseException as error:
-            # Also Ctrl-C: what was started must end and be written down before we go. The
-            # shield keeps a second Ctrl-C from leaving ranks behind.
-            await asyncio.shield(asyncio.ensure_future(_abandon(pad, plan, record, error)))
+            # Also Ctrl-C: what was started must end and be written down before we go.
+            await _uncut(_abandon(pad, plan, record, error))
             raise
-        return await _settle(pad, plan, record, states)
+        return await _uncut(_settle(pad, plan, record, states))
 
 
 async def stop_run(pad: Launchpad, plan: RunPlan, record: RunRecord) -> RunRecord:
@@ -94,6 +94,20 @@ async def refresh_run(pad: Launchpad, plan: RunPlan, record: RunRecord) -> RunRe
     if any(state.phase != "ended" for state in states.values()):
         return record
     return await _settle_once(pad, plan, record, states)
+
+
+def _has_begun(state: JobState | None) -> bool:
+    return state is not None and bool(state.processes)
+
+
+async def _uncut(work: Coroutine[Any, Any, RunRecord]) -> RunRecord:
+    """Let some work come to its end even if we are interrupted in the middle of it."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        raise
 
 
 async def _settle_once(
@@ -122,7 +136,9 @@ async def _settle(
         lost = replace(record, state=RunState.LOST, failure=gone)
         pad.store.update_run(lost)
         return lost
-    trouble = await _collect(pad, plan, record)
+    # A job that was stopped before its start has left nothing that could be brought home.
+    begun = [host for host in _active(plan) if _has_begun(states.get(host.host.name))]
+    trouble = await _collect(pad, plan, record, begun)
     ended = outcome_of(record, states, now=pad.clock.now())
     if trouble is not None and ended.state is RunState.SUCCEEDED:
         failure = Failure(trouble.message, host=trouble.host, hint=trouble.hint)
@@ -255,9 +271,11 @@ async def _abandon(
     return ended
 
 
-async def _collect(pad: Launchpad, plan: RunPlan, record: RunRecord) -> PacelineError | None:
+async def _collect(
+    pad: Launchpad, plan: RunPlan, record: RunRecord, hosts: Sequence[HostPlan]
+) -> PacelineError | None:
     try:
-        for host in _active(plan):
+        for host in hosts:
             for name in _COLLECTED:
                 link = pad.links[host.host.name]
                 await link.get(f"{plan.job_folder}/{name}", record.folder / name)

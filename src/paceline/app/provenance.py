@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import platform
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -9,7 +10,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from paceline.app.workplace import Workplace
+from paceline.errors import UsageError
 from paceline.model.command import Command
+from paceline.model.spec import Spec
 from paceline.ports import Transport
 
 
@@ -25,6 +28,16 @@ async def provenance_of(place: Workplace, code: Path, here: Transport) -> Mappin
         "hosts": {name: _told(asdict(facts)) for name, facts in place.facts.items()},
         "code": await _git_state(here, code),
     }
+
+
+def script_digest(spec: Spec) -> str | None:
+    """Return the fingerprint of the job's own script, where it has one."""
+    if spec.job.script is None:
+        return None
+    try:
+        return hashlib.sha256(Path(spec.job.script).read_bytes()).hexdigest()
+    except OSError as error:
+        raise UsageError(f"{spec.job.script}: {error.strerror or error}") from error
 
 
 def package_version(name: str) -> str | None:

@@ -18,7 +18,7 @@ from paceline.app.progress import RunProgress, remaining_s
 from paceline.app.publish import Publisher
 from paceline.app.results import read_sample
 from paceline.app.workplace import Workplace, plan_for
-from paceline.errors import Interrupted, JobFailed, PacelineError
+from paceline.errors import Interrupted, JobFailed
 from paceline.model.plan import Configuration, PlannedSample, RunPlan, StudyPlan
 from paceline.model.record import RunRecord, RunState, StudyRecord
 from paceline.model.spec import Spec
@@ -77,15 +77,12 @@ class StudyRunner:
         self.publisher.publish(taken.in_order(self.plan))
         for item in taken.missing(self.plan):
             self._mind_the_deadline(begun)
-            sample = await self._take(item)
+            record, sample = await self._take(item)
             taken.samples[item.sample_id] = sample
             self._tell(sample, taken)
             if sample.failed is not None and not taken.walls():
                 # Nothing has ever worked: the rest of the grid would fail in the same way.
-                raise JobFailed(
-                    f"{sample.sample_id}: {sample.failed}",
-                    hint=f"its output is in {self.study.folder / 'runs' / sample.run_id / 'logs'}",
-                )
+                raise _nothing_works(record, sample)
         return taken.in_order(self.plan)
 
     def _mind_the_deadline(self, begun: float) -> None:
@@ -130,16 +127,14 @@ class StudyRunner:
         self.observer.started(now)
         return await self._follow(plan, now)
 
-    async def _take(self, item: PlannedSample) -> Sample:
-        sample: Sample | None = None
-        for attempt in range(self.spec.limits.retries + 1):
+    async def _take(self, item: PlannedSample) -> tuple[RunRecord, Sample]:
+        attempt = 0
+        while True:
             record = await self._run_once(item, attempt)
             sample = read_sample(record, self.spec)
-            if sample.failed is None:
-                break
-        if sample is None:
-            raise PacelineError(f"{item.sample_id} was never tried")
-        return sample
+            if sample.failed is None or attempt >= self.spec.limits.retries:
+                return record, sample
+            attempt += 1
 
     async def _run_once(self, item: PlannedSample, attempt: int) -> RunRecord:
         # A new name for every try: what an earlier one left behind can never be mixed up with it.
@@ -178,6 +173,15 @@ class StudyRunner:
                 self.observer.progressed(record, progress.fraction, progress.text)
 
         return await finish_run(self.place.pad, plan, record, listen)
+
+
+def _nothing_works(record: RunRecord, sample: Sample) -> JobFailed:
+    """Return what to raise for a first sample that failed: its own first words."""
+    excerpt = record.failure.excerpt.rstrip() if record.failure else ""
+    return JobFailed(
+        f"{sample.sample_id}: {sample.failed}" + (f"\n{excerpt}" if excerpt else ""),
+        hint=f"nothing has worked yet, so the study ends here; see {record.folder / 'logs'}",
+    )
 
 
 def epochs_of(spec: Spec) -> int:

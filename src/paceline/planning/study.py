@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
+from pathlib import PurePath
 from typing import Any
 
 from paceline.model.host import HostFacts
@@ -26,8 +27,13 @@ _NO_EFFECT = (
 )  # fmt: skip
 
 
-def plan_study(spec: Spec, facts: Sequence[HostFacts]) -> StudyPlan:
-    """Return the samples of a spec's study; PlanError names all that the hosts cannot carry."""
+def plan_study(
+    spec: Spec, facts: Sequence[HostFacts], *, code_digest: str | None = None
+) -> StudyPlan:
+    """Return the samples of a spec's study; PlanError names all that the hosts cannot carry.
+
+    `code_digest` is the fingerprint of the job's own script: another script is another study.
+    """
     baseline = baseline_of(spec)
     configurations = _distinct((baseline, *_grid_points(spec, facts)))
     require_fit(configurations, facts, oversubscribe=spec.job.oversubscribe)
@@ -36,7 +42,7 @@ def plan_study(spec: Spec, facts: Sequence[HostFacts]) -> StudyPlan:
         baseline=baseline,
         configurations=configurations,
         samples=_in_rounds(configurations, spec.study.samples, spec.study.seed),
-        digest=study_digest(spec),
+        digest=study_digest(spec, code_digest),
         notes=tuple(_notes(configurations, facts)),
     )
 
@@ -72,7 +78,7 @@ def baseline_of(spec: Spec) -> Configuration:
     )
 
 
-def study_digest(spec: Spec) -> str:
+def study_digest(spec: Spec, code_digest: str | None = None) -> str:
     """Return the fingerprint of what a measurement depends on.
 
     The grid, the number of samples and the baseline are left out, so that a study can be
@@ -80,6 +86,9 @@ def study_digest(spec: Spec) -> str:
     """
     plain = to_plain(spec)
     job = {name: value for name, value in plain["job"].items() if name not in _NO_EFFECT}
+    if spec.job.script is not None:
+        # By content and not by place: a project that was moved measures the same.
+        job["script"] = [PurePath(spec.job.script).name, code_digest]
     cluster = {name: value for name, value in plain["cluster"].items() if name != "nodes"}
     data = {name: value for name, value in plain["data"].items() if name != "download"}
     measurement = spec.measurement

@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from typing import cast
 
 from paceline.model.command import Command
+from paceline.supervisor import procfs
 
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
 _CHUNK_BYTES = 64 * 1024
@@ -132,15 +133,29 @@ class ChildProcess:
         return tail.decode("utf-8", "replace")
 
     async def end(self) -> None:
-        """End the child and its group if it still runs, and let go of its pipes."""
-        try:
-            if self._signal(signal.SIGTERM):
+        """End the child and its group if it still runs, and let go of its pipes.
+
+        A second cancellation cuts the politeness short, but not the wait for the end: a child
+        that nobody has waited for would stay as a zombie.
+        """
+        hurried: asyncio.CancelledError | None = None
+        was_running = self._signal(signal.SIGTERM)
+        if was_running:
+            try:
                 await asyncio.wait({self._protocol.exited}, timeout=_POLITE_S)
-        finally:
-            # Also when we are hurried along by a second cancellation.
-            self._signal(signal.SIGKILL)
-            self._transport.close()
-        await asyncio.shield(self._protocol.closed)
+            except asyncio.CancelledError as error:
+                hurried = error
+        self._signal(signal.SIGKILL)
+        self._transport.close()
+        while not self._protocol.closed.done():
+            try:
+                await asyncio.wait({self._protocol.closed})
+            except asyncio.CancelledError as error:  # noqa: PERF203 - once or twice in a lifetime
+                hurried = error
+        if was_running:
+            _kill_session(self._transport.get_pid())
+        if hurried is not None:
+            raise hurried
 
     def _signal(self, signum: int) -> bool:
         """Send a signal to the group while its leader lives, whose pid cannot be another's yet."""
@@ -149,3 +164,13 @@ class ChildProcess:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._transport.get_pid(), signum)
         return True
+
+
+def _kill_session(leader: int) -> None:
+    """Kill what a leader that is gone has left in its session, deaf to the polite request."""
+    left = [entry for entry in procfs.all_entries() if entry.session == leader and entry.alive]
+    if any(entry.pid == leader for entry in left):
+        # The number has passed to somebody else, who leads a session of the same name.
+        return
+    for entry in left:
+        procfs.send(entry, signal.SIGKILL)

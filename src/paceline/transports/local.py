@@ -18,7 +18,8 @@ from paceline.supervisor.facts import collect
 from paceline.transports.child import ChildProcess, child_process
 from paceline.transports.copying import CalledOff, Copying
 
-_SHOWN_CHARS = 2000
+_SHOWN_CHARS = 400
+_STDERR_BYTES = 4000
 
 
 class LocalTransport:
@@ -39,7 +40,7 @@ class LocalTransport:
                 out, err = await asyncio.wait_for(child.said(), timeout_s)
             except asyncio.TimeoutError as error:
                 raise TransportError(
-                    f"`{render(command)}` took longer than {timeout_s:g} s and was ended",
+                    f"`{_shown(command)}` took longer than {timeout_s:g} s and was ended",
                     host=self._host.name,
                     hint="Is the machine overloaded, or does the command wait for something?",
                 ) from error
@@ -48,7 +49,7 @@ class LocalTransport:
     async def stream(self, command: Command) -> AsyncGenerator[str, None]:
         """Yield the lines of a command's output; if it fails, end with its last words."""
         async with self._child(command) as child:
-            listening = asyncio.ensure_future(child.last_errors(_SHOWN_CHARS))
+            listening = asyncio.ensure_future(child.last_errors(_STDERR_BYTES))
             try:
                 async with contextlib.aclosing(child.lines()) as lines:
                     async for line in lines:
@@ -113,12 +114,12 @@ class LocalTransport:
             )
         if isinstance(error, PermissionError):
             return MissingProgram(f"{program!r} may not be executed", host=host)
-        return TransportError(f"`{render(command)}` cannot be started: {error}", host=host)
+        return TransportError(f"`{_shown(command)}` cannot be started: {error}", host=host)
 
     def _failed(self, command: Command, exit_code: int, errors: str) -> TransportError:
         words = errors.strip().splitlines()[-1:] or ["it said nothing"]
         return TransportError(
-            f"`{render(command)}` ended with exit code {exit_code}: {words[0]}",
+            f"`{_shown(command)}` ended with exit code {exit_code}: {words[0]}",
             host=self._host.name,
         )
 
@@ -152,3 +153,9 @@ class LocalTransport:
         return StorageError(
             f"{where} cannot be copied: {error.strerror or error}", host=self._host.name
         )
+
+
+def _shown(command: Command) -> str:
+    """Return a command as a person would type it, as far as a message can hold it."""
+    line = render(command)
+    return line if len(line) <= _SHOWN_CHARS else f"{line[:_SHOWN_CHARS]} …"

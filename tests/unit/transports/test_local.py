@@ -63,6 +63,14 @@ def test_the_whole_group_ends_with_a_late_command(word: str) -> None:
         asyncio.run(LOCAL.run(line, timeout_s=0.5))
 
 
+def test_a_deaf_child_of_a_willing_command_is_killed(word: str) -> None:
+    """A command that goes when it is asked does not leave those behind who do not listen."""
+    line = shell('sh -c "trap \'\' TERM; while :; do sleep 1; done" "$0" & wait', word)
+    with pytest.raises(TransportError):
+        asyncio.run(LOCAL.run(line, timeout_s=0.5))
+    assert running(word) == []
+
+
 def test_who_ignores_the_request_to_end_is_killed(
     word: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -81,7 +89,9 @@ def test_a_second_cancellation_kills_at_once(word: str) -> None:
         call = asyncio.ensure_future(
             LOCAL.run(shell("trap '' TERM; while :; do sleep 1; done", word))
         )
-        while not running(word):
+        for _ in range(500):
+            if running(word):
+                break
             await asyncio.sleep(0.02)
         await asyncio.sleep(0.1)
         call.cancel()
@@ -92,17 +102,6 @@ def test_a_second_cancellation_kills_at_once(word: str) -> None:
             await call
 
     asyncio.run(hurry())
-
-
-def test_a_stream_that_nobody_closes_ends_with_the_loop(word: str) -> None:
-    """A generator that was left lying about does not leave its command behind."""
-
-    async def forgetful() -> str:
-        return await LOCAL.stream(
-            shell("while :; do echo line; sleep 0.01; done", word)
-        ).__anext__()
-
-    assert asyncio.run(forgetful()) == "line"
 
 
 def test_a_daemon_that_keeps_the_pipe_is_not_waited_for(
@@ -163,7 +162,7 @@ def test_a_command_that_the_system_refuses_is_an_error(argv: tuple[str, ...]) ->
     with pytest.raises(TransportError, match="cannot be started") as caught:
         asyncio.run(LOCAL.run(Command(argv, env={"TOKEN": Secret("s3cret")})))
     assert "s3cret" not in str(caught.value)
-    assert len(str(caught.value)) < 5000
+    assert len(str(caught.value)) < 1000
 
 
 def test_links_stay_links(tmp_path: Path) -> None:
@@ -227,9 +226,10 @@ from paceline.transports.local import LocalTransport
 local, disk = LocalTransport(Host("here", "", "")), sys.argv[1]
 big = Path(disk).parent / "big"
 big.write_bytes(b"x" * 1_000_000)
-for work in (lambda: local.put(big, disk + "/a"), lambda: local.put_bytes(b"x" * 10**6, disk + "/b")):
+works = local.put(big, disk + "/a"), local.put_bytes(b"x" * 10**6, disk + "/b")
+for work in works:
     try:
-        asyncio.run(work())
+        asyncio.run(work)
     except StorageError as error:
         print(error.message, list(Path(disk).iterdir()))
 """
