@@ -27,14 +27,12 @@ _FINDERS: Mapping[str, Callable[[Path, str], object]] = MappingProxyType(
 def locate(name: str, root: Path | None = None) -> Path | None:
     """Return the folder that a data set lies in, or None.
 
-    Looks at `root`, ./NAME, ./data/NAME, $PACELINE_DATA/NAME and ~/.cache/paceline/data/NAME.
-    What only its owner can know (folders, LSUN) is never looked for elsewhere than in `root`,
-    if that is given.
+    Looks at `root` if that is given, and nowhere else: other data under the same name would be
+    a surprise. Otherwise at ./NAME, ./data/NAME, $PACELINE_DATA/NAME and
+    ~/.cache/paceline/data/NAME.
     """
     entry = entry_of(name)
-    places = usual_places(entry.name)
-    if root is not None:
-        places = (Path(root).expanduser(), *(places if entry.sources else ()))
+    places = usual_places(entry.name) if root is None else (Path(root).expanduser(),)
     return next((place for place in places if holds(entry, place)), None)
 
 

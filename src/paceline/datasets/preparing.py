@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -95,18 +96,19 @@ def _place(entry: Entry, root: Path | None, *, download: bool, progress: Progres
         from paceline.datasets.fetching import fetch  # noqa: PLC0415 - HTTP costs 0.1 s
 
         return fetch(entry.name, root, progress=progress).root
-    looked = [root] if root is not None else []
-    if root is None or entry.sources:
-        looked += usual_places(entry.name)
+    looked = usual_places(entry.name) if root is None else (root,)
     raise DataError(
         f"{entry.title} is not in " + ", ".join(map(str, looked)),
-        hint=_how_to_get(entry),
+        hint=_how_to_get(entry, root),
     )
 
 
-def _how_to_get(entry: Entry) -> str:
+def _how_to_get(entry: Entry, root: Path | None) -> str:
     if entry.sources:
-        return f"fetch it with: paceline data fetch {entry.name}"
+        there = "" if root is None else f" --root {shlex.quote(str(root))}"
+        elsewhere = None if root is None else locate(entry.name)
+        known = "" if elsewhere is None else f"; it lies at {elsewhere}, too"
+        return f"fetch it with: paceline data fetch {entry.name}{there}{known}"
     wanted = f"put {entry.description} into one of them, or name the folder that holds them"
     return wanted if entry.home_page is None else f"{wanted}; it can be had from {entry.home_page}"
 

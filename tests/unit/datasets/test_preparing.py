@@ -32,13 +32,17 @@ def test_data_is_found_in_the_usual_places_in_order(
     assert locate("cifar10", root) == root
 
 
-def test_published_data_elsewhere_serves_a_root_that_is_empty(
+def test_a_root_that_is_named_is_the_only_place(
     tmp_path: Path, home: Path, write_cifar: Write
 ) -> None:
-    """`--dataroot ./cifar10` works on a machine that has the set in its cache."""
+    """A folder that was named and is empty is an error that says where the set lies as well."""
     cached = write_cifar(home / ".cache/paceline/data/cifar10")
-    assert locate("cifar10", tmp_path / "cifar10") == cached
-    assert str(cached) in prepare("cifar10", tmp_path / "cifar10").source
+    root = tmp_path / "cifar10"
+    assert locate("cifar10", root) is None
+    with pytest.raises(DataError, match=f"is not in {root}$") as caught:
+        prepare("cifar10", root)
+    assert f"--root {root}" in (caught.value.hint or "")
+    assert str(cached) in (caught.value.hint or "")
 
 
 def test_a_root_with_one_split_is_not_mixed_with_another_set(
