@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -22,7 +23,6 @@ from paceline.events import (
 from paceline.model.summary import RankSample
 
 _T = TypeVar("_T", bound=Event)
-_Number = TypeVar("_Number", int, float)
 
 
 @dataclass(frozen=True)
@@ -130,13 +130,14 @@ def _rank_sample(
     measured = iterations[warmup:]
     epochs = _only(Epoch, events)
     whole = {epoch.epoch for epoch in epochs if _is_whole(epoch, iterations)}
+    items = _sum_if_all([item.items for item in measured])
     return RankSample(
         rank=rank,
         host=host,
         epoch_s=tuple(epoch.seconds for epoch in epochs if epoch.epoch in whole),
         iteration_s=tuple(item.seconds for item in measured),
         warmup_s=tuple(item.seconds for item in iterations[:warmup]),
-        items=_sum_if_all([item.items for item in measured]),
+        items=None if items is None else int(items),
         data_s=_sum_if_all([item.data_s for item in measured]),
         wait_s=_sum_if_all([item.wait_s for item in measured]),
         metrics=_last_metrics(events),
@@ -161,7 +162,7 @@ def _first_epoch_s(epochs: Sequence[Epoch], iterations: Sequence[Iteration]) -> 
         if epoch.epoch == 0:
             return epoch.seconds
     inside = [item.seconds for item in iterations if item.epoch == 0]
-    return sum(inside) if inside else None
+    return math.fsum(inside) if inside else None
 
 
 def _partial_positions(iterations: Sequence[Iteration], warmup: int) -> tuple[int, ...]:
@@ -191,12 +192,12 @@ def _span_s(iterations: Sequence[Iteration], warmup: int) -> float | None:
     return iterations[-1].t - iterations[warmup - 1].t
 
 
-def _sum_if_all(values: Sequence[_Number | None]) -> _Number | None:
+def _sum_if_all(values: Sequence[float | None]) -> float | None:
     """Return the sum, or None where any part of it is missing: a part is not the whole."""
     known = [value for value in values if value is not None]
     if not known or len(known) < len(values):
         return None
-    return sum(known[1:], known[0])
+    return math.fsum(known)
 
 
 def _last_metrics(events: Iterable[Event]) -> Mapping[str, float]:

@@ -20,6 +20,7 @@ only figure of a job that reports nothing.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
@@ -78,7 +79,7 @@ def throughput(ranks: Sequence[RankSample]) -> float | None:
     items = [rank.items for rank in ranks if rank.items is not None]
     if not ranks or len(items) < len(ranks):
         return None
-    slowest_s = max(sum(rank.iteration_s) for rank in ranks)
+    slowest_s = max(math.fsum(rank.iteration_s) for rank in ranks)
     return sum(items) / slowest_s if slowest_s > 0 else None
 
 
@@ -205,8 +206,8 @@ def _count_notes(readings: Mapping[int, RankReading], warmup: int) -> list[str]:
 
 def _gap_notes(readings: Mapping[int, RankReading]) -> list[str]:
     """Tell of time between the iterations, which their own durations do not show."""
-    rank, reading = max(readings.items(), key=lambda pair: sum(pair[1].sample.iteration_s))
-    inside_s = sum(reading.sample.iteration_s)
+    rank, reading = max(readings.items(), key=lambda pair: math.fsum(pair[1].sample.iteration_s))
+    inside_s = math.fsum(reading.sample.iteration_s)
     if reading.span_s is None or inside_s <= 0:
         return []
     share = reading.span_s / inside_s - 1
