@@ -224,6 +224,7 @@ def test_other_reasons_not_to_start_are_named(tmp_path: Path) -> None:
         "is not a program": JobProcess("d", (str(plain),)),
         "there is no program ./none": JobProcess("e", ("./none",)),
         "cannot be started: Argument list too long": JobProcess("f", ("true", "x" * 3_000_000)),
+        "cannot be started: Invalid argument": JobProcess("g", ("true",), env={"A=B": "x"}),
     }
     for words, process in cases.items():
         one = SupervisedJob(tmp_path / process.name)
@@ -322,17 +323,19 @@ waits = "until [ -L full ]; do sleep 0.05; done; echo this is lost; exit 4"
 job.write(shell(waits), shell("sleep 1000"))
 os.chdir(job.path)
 job.start()
-with open("filler", "wb", buffering=0) as filler:
-    for size in (4096, 1):
-        try:
-            while True:
-                filler.write(b"x" * size)
-        except OSError:
-            pass
-os.symlink("this needs no room", "full")
-state = job.ended()
-print(state.outcome, state.first_failure.process, state.first_failure.exit_code)
-job.clear_up()
+try:
+    with open("filler", "wb", buffering=0) as filler:
+        for size in (4096, 1):
+            try:
+                while True:
+                    filler.write(b"x" * size)
+            except OSError:
+                pass
+    os.symlink("this needs no room", "full")
+    state = job.ended()
+    print(state.outcome, state.first_failure.process, state.first_failure.exit_code)
+finally:
+    job.clear_up()
 """
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -73,6 +74,15 @@ def test_with_both_killed_the_next_question_clears_up(job: SupervisedJob, comman
     assert (answer["phase"], answer["outcome"]) == ("ended", "lost")
     assert job.alive() == []
     assert job.state().outcome == "lost"
+
+
+def test_a_job_without_its_folder_ends(job: SupervisedJob) -> None:
+    """A job whose folder was removed can be neither asked nor stopped: it does not run on."""
+    (pid,) = begin(job, DEAF)
+    supervisor, keeper = job.state().supervisor_pid or 0, job.keeper_pid()
+    shutil.rmtree(job.path)
+    until(lambda: not any(is_alive(each) for each in (pid, supervisor, keeper)), "its end")
+    assert job.alive() == []
 
 
 def test_only_the_jobs_own_processes_are_ended(job: SupervisedJob) -> None:

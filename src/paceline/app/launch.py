@@ -185,7 +185,7 @@ def _first_failure(states: Mapping[str, JobState]) -> Failure | None:
         return None
     _, host, first = min(failed, key=lambda item: item[:2])
     return Failure(
-        reason=f"{first.process} {_ending(first.exit_code)}",
+        reason=first.reason or f"{first.process} {_ending(first.exit_code)}",
         process=first.process,
         host=host,
         exit_code=first.exit_code,

@@ -83,5 +83,9 @@ def _python_path(
     """Return PYTHONPATH with ours in front of what the spec or the host has there."""
     if import_path is None:
         return {}
-    theirs = facts.environment.get("PYTHONPATH") if given is None else str(given)
+    theirs = facts.environment.get("PYTHONPATH") if given is None else _opened(given)
     return {"PYTHONPATH": os.pathsep.join(part for part in (import_path, theirs) if part)}
+
+
+def _opened(value: str | Secret) -> str:
+    return value.value if isinstance(value, Secret) else value

@@ -1,5 +1,5 @@
 """A job's folder: its files, its lock, and a last state that a full disk cannot lose."""
-# ruff: noqa: PTH103, PTH105, PTH108, PTH116, PTH118, PTH123
+# ruff: noqa: PTH103, PTH105, PTH108, PTH112, PTH116, PTH118, PTH123
 # Those rules ask for pathlib, whose import would add a third to the start of a job.
 
 from __future__ import annotations
@@ -53,6 +53,10 @@ class JobFolder:
             EVENTS_VARIABLE: self.within(EVENTS_FOLDER),
             OUT_VARIABLE: self.within(OUT_FOLDER),
         }
+
+    def exists(self) -> bool:
+        """Whether the folder is still there."""
+        return os.path.isdir(self.path)
 
     def create(self) -> None:
         """Make the folders that the job will write to, and the reserve for its last state."""

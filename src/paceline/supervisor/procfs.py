@@ -19,6 +19,7 @@ class ProcessEntry:
 
     pid: int
     parent: int
+    session: int
     started: str
     alive: bool
 
@@ -41,7 +42,13 @@ def entry_of(pid: int) -> ProcessEntry | None:
         return None
     # The name in the second field may itself contain blanks and brackets.
     words = text[text.rindex(b")") + 2 :].decode("ascii", "replace").split()
-    return ProcessEntry(pid, int(words[1]), words[19], words[0] not in _DEAD_STATES)
+    return ProcessEntry(
+        pid=pid,
+        parent=int(words[1]),
+        session=int(words[3]),
+        started=words[19],
+        alive=words[0] not in _DEAD_STATES,
+    )
 
 
 def mark_of(pid: int) -> str | None:

@@ -95,7 +95,7 @@ def _become(program: Program, prctl: Prctl, parent: int, writer: int) -> None:
         os.execvpe(program.argv[0], program.argv, dict(program.env))  # noqa: S606 - no shell
     except OSError as error:
         os.write(writer, f"{step} {error.errno or errno.EIO}".encode())
-    except ValueError:
+    except (ValueError, TypeError):
         os.write(writer, f"{step} {errno.EINVAL}".encode())
     finally:
         os._exit(127)

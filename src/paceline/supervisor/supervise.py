@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 WATCHED = (signal.SIGCHLD, *_STOP_SIGNALS)
 
-_LONGEST_WAIT_S = 3600.0
+# How often the folder is looked for: a job without one can be neither followed nor stopped.
+_LONGEST_WAIT_S = 5.0
 _ENDING_WAIT_S = 0.05
 _RETRY_SAVE_S = 1.0
 _KEEP_TRYING_S = 600.0
@@ -67,6 +68,7 @@ class Supervisor:
         self._first_started: float | None = None
         self._last_ended: float | None = None
         self._unsaved = True
+        self._seen_at = time.monotonic()
         self._state = JobState(
             job.job_id,
             STARTING,
@@ -188,7 +190,18 @@ class Supervisor:
             grace_s = self._job.grace_s if asked is None else asked
             note(f"signal {word} received: the job is to stop within {grace_s:g} s")
             self._course = self._course.after_stop_request(time.monotonic(), grace_s)
-        self._course = self._course.after_time(time.monotonic(), self._job.grace_s)
+        now = time.monotonic()
+        self._course = self._course.after_time(now, self._job.grace_s)
+        if self._is_forsaken():
+            note("the job's folder is gone, and nobody can ask about the job: it is ended")
+            self._course = self._course.heading(STOPPED, now, self._job.grace_s)
+
+    def _is_forsaken(self) -> bool:
+        """Whether the folder was gone at two looks: a disk may come back."""
+        now = time.monotonic()
+        if self._folder.exists():
+            self._seen_at = now
+        return now - self._seen_at > 1.5 * _LONGEST_WAIT_S
 
     def _end_what_must_end(self) -> None:
         """Ask the job's processes first; what they leave behind is asked when they are gone.
@@ -227,7 +240,7 @@ class Supervisor:
         remove(self._folder.within(STOP_FILE))
         give_up_at = time.monotonic() + _KEEP_TRYING_S
         self._save()
-        while self._unsaved and time.monotonic() < give_up_at:
+        while self._unsaved and self._folder.exists() and time.monotonic() < give_up_at:
             time.sleep(_RETRY_SAVE_S)
             self._save()
 
