@@ -10,10 +10,10 @@
     ├── PlanError                      4   what is asked for cannot be done here
     ├── JobFailed                      5   the job started and ended badly
     ├── TransportError                 6   a host cannot be reached or spoken to
-    ├── Conflict                       7   somebody else is at work on the same thing
+    ├── Conflict                       7   somebody else is at work on it, or its name is taken
     ├── NotFound                       8   no run, study or host of that name
     ├── StorageError                   9   results cannot be written or read
-    └── Interrupted                  130   the user pressed Ctrl-C; state is kept
+    └── Interrupted                  130   Ctrl-C, or a deadline; state is kept
 
 An error says what happened, on which host if there is one, and what to do next.
 Only the standard library is used here: this module travels to the hosts.
@@ -93,7 +93,7 @@ class TransportError(PacelineError):
 
 
 class Conflict(PacelineError):
-    """Another process of ours is at work on the same study, run or cluster."""
+    """Another process of ours is at work on the same thing, or its name is taken by another."""
 
     exit_code = 7
 

@@ -125,8 +125,8 @@ class RunStore(Protocol):
         """Return a run as it is written down now."""
         ...
 
-    def lock(self, record: StudyRecord | RunRecord) -> AbstractContextManager[None]:
-        """Keep other processes from a study or run while inside; Conflict if one is at work."""
+    def lock(self, what: RunRecord | str) -> AbstractContextManager[None]:
+        """Keep others from a run, or a study of a name, while inside; Conflict if one is there."""
         ...
 
     def write_result(self, study: StudyRecord, name: str, data: bytes) -> Path:

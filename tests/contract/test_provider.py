@@ -11,20 +11,32 @@ from paceline.errors import NotFound
 from paceline.model.command import Command
 from paceline.model.host import Host
 from paceline.ports import Provider
+from paceline.providers.hosts import HostsProvider
 from paceline.providers.local import LocalProvider
+from paceline.rehearsal.hosts import SshHost
 from paceline.transports.local import LocalTransport
+from paceline.transports.ssh import SshTransport
 from tests.fakes.provider import FakeProvider
+from tests.lab import host_noun, no_keys
 
-FACTORIES: Mapping[str, Callable[[], Provider]] = {
-    "local": lambda: LocalProvider(LocalTransport),
-    "fake": lambda: FakeProvider("node-0", "node-1", "node-2"),
+
+def _hosts(request: pytest.FixtureRequest) -> Provider:
+    lab: tuple[SshHost, ...] = request.getfixturevalue("lab")
+    hosts = tuple(host_noun(host) for host in lab)
+    return HostsProvider(hosts, lambda host: SshTransport(host, no_keys(lab[0].folder)))
+
+
+FACTORIES: Mapping[str, Callable[[pytest.FixtureRequest], Provider]] = {
+    "local": lambda _: LocalProvider(LocalTransport),
+    "fake": lambda _: FakeProvider("node-0", "node-1", "node-2"),
+    "hosts": _hosts,
 }
 
 
-@pytest.fixture(params=sorted(FACTORIES))
+@pytest.fixture(params=["fake", "local", pytest.param("hosts", marks=pytest.mark.e2e)])
 def provider(request: pytest.FixtureRequest) -> Provider:
     """Return one provider after another."""
-    return FACTORIES[request.param]()
+    return FACTORIES[request.param](request)
 
 
 def proving(check: Callable[[], Awaitable[None]]) -> None:

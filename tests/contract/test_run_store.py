@@ -170,12 +170,12 @@ def test_only_one_at_a_time_works_on_a_study(store: RunStore) -> None:
     """The lock of a study refuses the second, and is free again after the first."""
     study = store.open_study(study_plan(), {}, {})
     with (
-        store.lock(study),
+        store.lock(study.name),
         pytest.raises(Conflict, match="worked on by process"),
-        store.lock(study),
+        store.lock(study.name),
     ):
         pass
-    with store.lock(study):
+    with store.lock(study.name):
         pass
 
 

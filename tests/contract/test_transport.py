@@ -8,11 +8,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import socket
 import stat
+import subprocess
+import sys
 import tempfile
+import threading
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,22 +27,35 @@ from paceline.errors import MissingProgram, StorageError, TransportError
 from paceline.model.command import Command, Secret
 from paceline.model.host import Host
 from paceline.ports import Transport
+from paceline.rehearsal.hosts import SshHost
 from paceline.supervisor import procfs
 from paceline.supervisor.files import read_tail
 from paceline.transports.local import LocalTransport
+from paceline.transports.ssh import SshTransport
 from tests.fakes.transport import FakeTransport
+from tests.lab import host_noun, no_keys
 
 HOST = Host("node-7", "127.0.0.1", "127.0.0.1")
 PATIENCE_S = 30.0
+GREETING = b"hello from the host"
+GREET_ONCE = (
+    "import socket; s = socket.create_server(('127.0.0.1', 0)); "
+    "print(s.getsockname()[1], flush=True); c = s.accept()[0]; "
+    f"c.sendall({GREETING!r}); c.close()"
+)
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A transport under test, a folder on its host, and a view of what runs there."""
+    """A transport under test, a folder on its host, and a view of what runs there.
+
+    `greeter` listens on the host's loopback, at the port that it gives, and says GREETING.
+    """
 
     transport: Transport
     scratch: str
     count_running: Callable[[str], int]
+    greeter: Callable[[], AbstractContextManager[int]]
 
 
 def _count_here(word: str) -> int:
@@ -50,14 +67,45 @@ def _count_here(word: str) -> int:
     )
 
 
+@contextlib.contextmanager
+def _greeter_here() -> Iterator[int]:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def greet() -> None:
+            with server.accept()[0] as caller:
+                caller.sendall(GREETING)
+
+        threading.Thread(target=greet, daemon=True).start()
+        yield server.getsockname()[1]
+
+
+@contextlib.contextmanager
+def _greeter_on(host: SshHost) -> Iterator[int]:
+    argv = host.lab.inside((sys.executable, "-c", GREET_ONCE))
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        yield int(server.stdout.readline())
+        server.kill()
+
+
 @contextlib.asynccontextmanager
-async def _local() -> AsyncIterator[Subject]:
+async def _local(_request: pytest.FixtureRequest) -> AsyncIterator[Subject]:
     with tempfile.TemporaryDirectory() as scratch:
-        yield Subject(LocalTransport(HOST), os.path.realpath(scratch), _count_here)
+        folder = os.path.realpath(scratch)
+        yield Subject(LocalTransport(HOST), folder, _count_here, _greeter_here)
 
 
 @contextlib.asynccontextmanager
-async def _fake() -> AsyncIterator[Subject]:
+async def _ssh(request: pytest.FixtureRequest) -> AsyncIterator[Subject]:
+    host: SshHost = request.getfixturevalue("lab")[0]
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = os.path.realpath(scratch)
+        transport = SshTransport(host_noun(host), no_keys(host.folder))
+        yield Subject(transport, folder, _count_here, lambda: _greeter_on(host))
+
+
+@contextlib.asynccontextmanager
+async def _fake(_request: pytest.FixtureRequest) -> AsyncIterator[Subject]:
     transport = FakeTransport(HOST)
     machine = transport.machine
     machine.make_folder("/home/scratch")
@@ -65,24 +113,27 @@ async def _fake() -> AsyncIterator[Subject]:
         transport,
         "/home/scratch",
         lambda word: sum(word in command.argv for command in machine.running),
+        _greeter_here,
     )
 
 
-FACTORIES: Mapping[str, Callable[[], AbstractAsyncContextManager[Subject]]] = {
-    "local": _local,
-    "fake": _fake,
-}
+Factory = Callable[[pytest.FixtureRequest], AbstractAsyncContextManager[Subject]]
+FACTORIES: Mapping[str, Factory] = {"local": _local, "fake": _fake, "ssh": _ssh}
 
 Check = Callable[[Subject], Awaitable[None]]
 Prove = Callable[[Check], None]
 
 
-@pytest.fixture(params=sorted(FACTORIES))
+@pytest.fixture(
+    params=["fake", "local", pytest.param("ssh", marks=pytest.mark.e2e)],
+)
 def prove(request: pytest.FixtureRequest) -> Prove:
     """Return what carries out a check against one transport."""
+    if request.param == "ssh":
+        request.getfixturevalue("lab")  # skips where no lab can be made
 
     async def carry_out(check: Check) -> None:
-        async with FACTORIES[request.param]() as subject:
+        async with FACTORIES[request.param](request) as subject:
             assert isinstance(subject.transport.host, Host)
             await check(subject)
             await subject.transport.close()
@@ -427,17 +478,11 @@ def test_a_file_is_no_folder(prove: Prove, tmp_path: Path) -> None:
 def test_a_tunnel_leads_to_the_host(prove: Prove) -> None:
     """Whatever listens on the host's loopback is reached through the tunnel's port."""
 
-    async def greet(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write(b"hello from the host")
-        writer.close()
-
     async def check(subject: Subject) -> None:
-        server = await asyncio.start_server(greet, "127.0.0.1", 0)
-        async with server:
-            there = server.sockets[0].getsockname()[1]
+        with subject.greeter() as there:
             here = await subject.transport.tunnel(there)
             reader, writer = await asyncio.open_connection("127.0.0.1", here)
-            assert await reader.read() == b"hello from the host"
+            assert await reader.read() == GREETING
             writer.close()
             await writer.wait_closed()
 

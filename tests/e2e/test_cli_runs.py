@@ -46,7 +46,7 @@ def test_a_failing_rank_ends_all_and_shows_its_own_traceback(terminal: Terminal)
         "train", "--script", str(script), "-p", "2", "-s", "job.oversubscribe=true"
     )
     assert done.returncode == 5
-    assert "rank-1 failed with exit code 1" in done.stderr
+    assert "rank-1 ended with exit code 1" in done.stderr
     assert "ValueError: boom on rank 1" in done.stderr
     assert "runpy" not in done.stderr
     assert terminal.jobs() == []

@@ -2,35 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from paceline.api.completing import complete
 from paceline.api.wiring import (
     SpecLike,
     SystemClock,
-    complete,
     load,
     open_store,
     results_folder,
     state_home,
     wire,
 )
-from paceline.app.doctor import Check, check_folder, check_host, check_python, check_rehearsal_job
-from paceline.app.workplace import open_workplace
+from paceline.app.doctor import (
+    Check,
+    check_folder,
+    check_host,
+    check_links,
+    check_python,
+    check_rehearsal_job,
+)
+from paceline.app.pairs import check_pairs
+from paceline.app.workplace import chosen_interface, ends_of, meeting_port, open_workplace
 from paceline.datasets import locate
+from paceline.errors import Interrupted, PacelineError
 from paceline.model.spec import Spec
 
 
 def doctor(spec: SpecLike = None, *, overrides: Sequence[str] = ()) -> tuple[Check, ...]:
     """Look at everything that a run of the spec needs."""
     loaded = load(spec, overrides)
-    checks = [
-        check_python(),
-        check_folder("state folder", state_home()),
-        check_folder("results folder", results_folder(None)),
-        _check_data(loaded),
-    ]
-    return (*checks, *complete(_check_hosts(loaded)))
+    looks: tuple[tuple[str, Callable[[], Sequence[Check]]], ...] = (
+        ("python", lambda: [check_python()]),
+        ("state folder", lambda: [check_folder("state folder", state_home())]),
+        ("results folder", lambda: [check_folder("results folder", results_folder(None))]),
+        ("data", lambda: [_check_data(loaded)]),
+        ("hosts", lambda: complete(_check_hosts(loaded))),
+    )
+    return tuple(check for name, look in looks for check in _looked(name, look))
+
+
+def _looked(name: str, look: Callable[[], Sequence[Check]]) -> Sequence[Check]:
+    """Look at one thing; not being able to is a finding like others."""
+    try:
+        return look()
+    except Interrupted:
+        raise
+    except PacelineError as error:
+        return [Check(name, "fail", str(error), error.hint)]
+    except OSError as error:
+        return [Check(name, "fail", str(error), "look at the rights of that path")]
 
 
 async def _check_hosts(spec: Spec) -> tuple[Check, ...]:
@@ -39,15 +61,20 @@ async def _check_hosts(spec: Spec) -> tuple[Check, ...]:
     async with open_workplace(wiring.provider, wiring.ground, store, SystemClock()) as place:
         checks: list[Check] = []
         for name, facts in place.facts.items():
-            checks += check_host(name, facts)
+            checks += check_host(name, facts, needs_torch=spec.job.program is not None)
             checks.append(await check_rehearsal_job(place, name))
+        if len(place.cluster.hosts) > 1:
+            faults = await check_pairs(
+                ends_of(place), meeting_port(place, spec), chosen_interface(spec)
+            )
+            checks += check_links(len(place.cluster.hosts), faults)
         return tuple(checks)
 
 
 def _check_data(spec: Spec) -> Check:
     name = spec.data.dataset
-    if name == "fake":
-        return Check("data", "ok", "generated images; nothing is needed")
+    if name == "fake" or spec.job.program is None:
+        return Check("data", "ok", "no data set is needed")
     found = locate(name, Path(spec.data.root) if spec.data.root else None)
     if found is None:
         return Check(

@@ -9,36 +9,41 @@ import secrets
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from paceline.api.completing import OnInterrupt, complete
 from paceline.api.wiring import (
     SpecLike,
     SystemClock,
-    complete,
     load,
-    local_provider,
     open_store,
+    provider_of,
     wire,
 )
-from paceline.app.jobs import FileChunk, follow_job
+from paceline.app.following import Following
+from paceline.app.jobs import FileChunk
 from paceline.app.launch import (
     Launchpad,
     begin_run,
     connected,
+    end_leftovers,
     finish_run,
     refresh_run,
     stop_run,
 )
+from paceline.app.provenance import surroundings
 from paceline.app.results import log_lines
 from paceline.app.workplace import open_workplace, plan_for, preflight
-from paceline.errors import NotFound, UsageError
-from paceline.model.plan import Configuration, RunPlan
+from paceline.errors import Interrupted, NotFound, TransportError, UsageError
+from paceline.model.plan import Configuration, HostPlan, RunPlan
 from paceline.model.record import RunRecord, RunState
 from paceline.model.spec import Spec
 from paceline.planning.study import training_configuration
-from paceline.ports import RunStore, Transport
+from paceline.ports import RunStore
 from paceline.supervisor.job import LOGS_FOLDER
 
+_LONGEST_NAME = 40
 OnOutput = Callable[[str], None]
 
 
@@ -49,13 +54,15 @@ def train(
     detach: bool = False,
     results: Path | str | None = None,
     on_output: OnOutput | None = None,
+    on_interrupt: OnInterrupt | None = None,
 ) -> RunRecord:
     """Train once; return how it ended, or at once if it is detached.
 
     `on_output` is given the ranks' output as it comes. A run that fails is returned, not raised.
+    `on_interrupt` is called as soon as Ctrl-C is pressed; ending the ranks may take a while.
     """
-    loaded = load(spec, overrides)
-    return complete(_launch(loaded, "train", open_store(results), on_output, detach=detach))
+    launch = _Launch(load(spec, overrides), "train", open_store(results), on_output, detach)
+    return complete(launch.carry_out(), interrupted=launch.interrupted, on_interrupt=on_interrupt)
 
 
 def run(
@@ -66,6 +73,7 @@ def run(
     detach: bool = False,
     results: Path | str | None = None,
     on_output: OnOutput | None = None,
+    on_interrupt: OnInterrupt | None = None,
 ) -> RunRecord:
     """Run any command as the ranks of a job, with the ranks' variables set."""
     from json import dumps  # noqa: PLC0415
@@ -73,31 +81,64 @@ def run(
     if not command:
         raise UsageError("there is no command", hint="paceline run -- COMMAND and its words")
     name = () if spec is not None else (f"name={dumps(_name_of(command[0]))}",)
-    words = ("job.program=null", "job.script=null", f"job.command={dumps(list(command))}")
+    # A command is typed where its files are, wherever the spec of the machines lies.
+    here = () if any(word.startswith("job.workdir=") for word in overrides) else ("job.workdir=.",)
+    words = (*here, "job.program=null", "job.script=null", f"job.command={dumps(list(command))}")
     loaded = load(spec, (*name, *overrides, *words))
-    return complete(_launch(loaded, "run", open_store(results), on_output, detach=detach))
+    launch = _Launch(loaded, "run", open_store(results), on_output, detach)
+    return complete(launch.carry_out(), interrupted=launch.interrupted, on_interrupt=on_interrupt)
 
 
 def _name_of(program: str) -> str:
     """Return a name for the runs of a program, made of letters that every file system takes."""
-    return re.sub(r"[^A-Za-z0-9.-]+", "-", Path(program).name).strip("-.") or "run"
+    return re.sub(r"[^A-Za-z0-9.-]+", "-", Path(program).name)[:_LONGEST_NAME].strip("-.") or "run"
 
 
-async def _launch(
-    spec: Spec, kind: str, store: RunStore, on_output: OnOutput | None, *, detach: bool
-) -> RunRecord:
-    wiring = wire(spec)
-    clock = SystemClock()
-    async with open_workplace(wiring.provider, wiring.ground, store, clock) as place:
-        await preflight(place, spec)
-        configuration = training_configuration(spec, place.facts_in_order)
-        run_id = f"{spec.name}-{secrets.token_hex(3)}"
-        plan = await plan_for(place, spec, configuration, run_id, measured=False)
-        record = _planned(plan, configuration, kind, store, clock.now())
-        running = await begin_run(place.pad, plan, record)
-        if detach:
-            return running
-        return await finish_run(place.pad, plan, running, _listener(on_output))
+@dataclass(frozen=True)
+class _Launch:
+    """One run that is to be launched, under a name that is chosen beforehand."""
+
+    spec: Spec
+    kind: str
+    store: RunStore
+    on_output: OnOutput | None
+    detach: bool
+    token: str = field(default_factory=lambda: secrets.token_hex(3))
+
+    @property
+    def run_id(self) -> str:
+        """The name of the run."""
+        return f"{self.spec.name}-{self.token}"
+
+    async def carry_out(self) -> RunRecord:
+        """Launch the run and, unless it is detached, follow it to its end."""
+        wiring = wire(self.spec)
+        clock = SystemClock()
+        async with open_workplace(wiring.provider, wiring.ground, self.store, clock) as place:
+            await preflight(place, self.spec)
+            configuration = training_configuration(self.spec, place.facts_in_order)
+            plan = await plan_for(place, self.spec, configuration, self.run_id, measured=False)
+            record = _planned(plan, configuration, self.kind, self.store, clock.now())
+            record = replace(record, provenance=surroundings(place, record.hosts))
+            running = await begin_run(place.pad, plan, record)
+            if self.detach:
+                return running
+            return await finish_run(place.pad, plan, running, _listener(self.on_output))
+
+    def interrupted(self) -> Interrupted:
+        """Return what has become of the run after an interruption."""
+        try:
+            record = self.store.run(self.run_id)
+        except NotFound:
+            return Interrupted("interrupted; nothing had been started yet")
+        if not record.state.ended:
+            return _not_ended(record, "interrupted; the run goes on")
+        how = "was stopped" if record.state is RunState.STOPPED else f"is {record.state.value}"
+        return Interrupted(f"interrupted; the run {how}", hint=f"its files: {record.folder}")
+
+
+def _not_ended(record: RunRecord, words: str) -> Interrupted:
+    return Interrupted(words, hint=f"`paceline stop {record.run_id}` ends it")
 
 
 def _planned(
@@ -134,11 +175,10 @@ def wait(run_id: str | None = None) -> RunRecord:
             now = await refresh_run(pad, plan, record)
             # Waiting is not owning: Ctrl-C ends the waiting and leaves the run alone.
             if not now.state.ended:
-                followers = (_listen_to(link, plan, _ignore) for link in pad.links.values())
-                await asyncio.gather(*followers)
+                await _listen(pad, plan, _ignore)
             return await refresh_run(pad, plan, now)
 
-    return complete(work())
+    return complete(work(), interrupted=lambda: _only_waited(record))
 
 
 def stop(run_id: str | None = None) -> RunRecord:
@@ -149,10 +189,18 @@ def stop(run_id: str | None = None) -> RunRecord:
 
     async def work() -> RunRecord:
         async with _pad_for(plan, store) as pad:
-            now = await refresh_run(pad, plan, record)
+            if record.state.ended:
+                # A host that was lost when the run ended may be back, with its ranks still on it.
+                await end_leftovers(pad, plan)
+                return record
+            try:
+                now = await refresh_run(pad, plan, record)
+            except TransportError:  # the other hosts are stopped all the same
+                now = record
             return now if now.state.ended else await stop_run(pad, plan, now)
 
-    return complete(work())
+    words = "interrupted; the run may still go on"
+    return complete(work(), interrupted=lambda: _not_ended(record, words))
 
 
 def logs(
@@ -161,49 +209,73 @@ def logs(
     follow: bool = False,
     process: str | None = None,
     on_output: OnOutput,
-) -> None:
-    """Give a run's output to `on_output`: what there is, and with `follow` what comes."""
+) -> RunRecord:
+    """Give a run's output to `on_output`: what there is, and with `follow` what comes.
+
+    The run is returned as it stands afterwards.
+    """
     store = open_store()
     record = _refreshed(store, find_run(store, run_id))
     if record.state.ended:
-        _give_kept(record, process, on_output)
-        return
+        _give_kept(store, record, process, on_output)
+        return record
     plan = store.plan_of(record)
+    _require_process(record, process, _processes_of(plan))
     listen = _listener(on_output, process)
 
-    async def work() -> None:
+    async def work() -> RunRecord:
         async with _pad_for(plan, store) as pad:
             if not follow:
                 await _give_so_far(pad, plan, listen)
-                return
-            await asyncio.gather(*(_listen_to(link, plan, listen) for link in pad.links.values()))
-            await refresh_run(pad, plan, record)
+                return record
+            await _listen(pad, plan, listen)
+            return await refresh_run(pad, plan, record)
 
-    complete(work())
+    return complete(work(), interrupted=lambda: _only_waited(record))
 
 
-async def _listen_to(link: Transport, plan: RunPlan, listen: Callable[[FileChunk], None]) -> None:
-    async with contextlib.aclosing(follow_job(link, plan)) as messages:
-        async for message in messages:
-            if isinstance(message, FileChunk):
-                listen(message)
+def _only_waited(record: RunRecord) -> Interrupted:
+    return _not_ended(record, "stopped waiting; the run goes on")
+
+
+def _processes_of(plan: RunPlan) -> list[str]:
+    return [process.name for host in plan.hosts for process in host.processes]
+
+
+def _require_process(record: RunRecord, process: str | None, names: Sequence[str]) -> None:
+    if process is not None and process not in names:
+        raise NotFound(f"{record.run_id} has no process {process!r}; it has: {', '.join(names)}")
+
+
+async def _listen(pad: Launchpad, plan: RunPlan, listen: Callable[[FileChunk], None]) -> None:
+    following = Following(pad.links, plan, pad.clock)
+
+    async def follow(host: HostPlan) -> None:
+        async with contextlib.aclosing(following.messages(host)) as messages:
+            async for message in messages:
+                if isinstance(message, FileChunk):
+                    listen(message)
+
+    await asyncio.gather(*(follow(host) for host in following.hosts))
 
 
 async def _give_so_far(pad: Launchpad, plan: RunPlan, listen: Callable[[FileChunk], None]) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        for name, link in pad.links.items():
-            target = Path(folder) / name
-            await link.get(f"{plan.job_folder}/{LOGS_FOLDER}", target)
+        for host in Following(pad.links, plan, pad.clock).hosts:
+            target = Path(folder) / host.host.name
+            place = plan.place_on(host.host)
+            await pad.links[host.host.name].get(f"{place.job_folder}/{LOGS_FOLDER}", target)
             for path in sorted(target.glob("*.log")):
                 text = path.read_text(errors="replace")
                 listen(FileChunk(f"{LOGS_FOLDER}/{path.name}", len(text), text))
 
 
-def _give_kept(record: RunRecord, process: str | None, on_output: OnOutput) -> None:
+def _give_kept(
+    store: RunStore, record: RunRecord, process: str | None, on_output: OnOutput
+) -> None:
     kept = log_lines(record)
-    if process is not None and process not in kept:
-        names = ", ".join(kept) or "none"
-        raise NotFound(f"{record.run_id} has no process {process!r}; it has: {names}")
+    if process not in kept:  # one that could not be started has no output, but it is known
+        _require_process(record, process, _processes_of(store.plan_of(record)))
     for name, lines in kept.items():
         if process in (None, name):
             on_output("".join(f"{line}\n" for line in lines))
@@ -230,11 +302,14 @@ def _refreshed(store: RunStore, record: RunRecord) -> RunRecord:
         async with _pad_for(plan, store) as pad:
             return await refresh_run(pad, plan, record)
 
-    return complete(work())
+    try:
+        return complete(work())
+    except (TransportError, NotFound):
+        return record  # of a host that cannot be asked now, we know what we knew
 
 
 def _pad_for(plan: RunPlan, store: RunStore) -> AbstractAsyncContextManager[Launchpad]:
-    return connected(local_provider(), plan.hosts, store, SystemClock())
+    return connected(provider_of(plan), plan.hosts, store, SystemClock())
 
 
 def _ignore(chunk: FileChunk) -> None:

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from paceline.api.completing import OnInterrupt, complete
 from paceline.api.wiring import (
     SpecLike,
     SystemClock,
-    complete,
     load,
     open_store,
     wire,
 )
 from paceline.app.planning import plan_everything
-from paceline.app.provenance import provenance_of, script_digest
+from paceline.app.provenance import code_digest, code_folder, provenance_of
 from paceline.app.publish import Publisher
 from paceline.app.study import StudyRunner
 from paceline.app.workplace import open_workplace, preflight
 from paceline.datasets import locate
-from paceline.errors import NotFound
+from paceline.errors import Interrupted, NotFound, PacelineError
 from paceline.model.plan import PlanReport
-from paceline.model.record import StudyRecord
+from paceline.model.record import RunState, StudyRecord
 from paceline.model.spec import Spec, load_spec, to_plain
 from paceline.model.summary import StudyOutcome
 from paceline.planning.demo import demo_mapping
@@ -59,32 +60,47 @@ def study(
     overrides: Sequence[str] = (),
     results: Path | str | None = None,
     observer: StudyObserver | None = None,
+    on_interrupt: OnInterrupt | None = None,
 ) -> StudyOutcome:
-    """Take every sample of a study that is still missing, and write its report."""
+    """Take every sample of a study that is still missing, and write its report.
+
+    `on_interrupt` is called as soon as Ctrl-C is pressed; ending the ranks may take a while.
+    """
     from paceline.app.observers import Nobody  # noqa: PLC0415
 
     loaded = load(spec, overrides)
-    return complete(_study(loaded, open_store(results), observer or Nobody()))
+    work = _study(loaded, open_store(results), observer or Nobody())
+    return complete(work, interrupted=_interrupted, on_interrupt=on_interrupt)
+
+
+def _interrupted() -> Interrupted:
+    return Interrupted(
+        "interrupted; everything that was started has been stopped",
+        hint="what was measured is kept: the same command again goes on from there",
+    )
 
 
 async def _study(spec: Spec, store: RunStore, observer: StudyObserver) -> StudyOutcome:
     wiring = wire(spec)
     clock = SystemClock()
     async with open_workplace(wiring.provider, wiring.ground, store, clock) as place:
-        planned = plan_study(spec, place.facts_in_order, code_digest=script_digest(spec))
+        planned = plan_study(spec, place.facts_in_order, code_digest=code_digest(spec))
         await preflight(place, spec)
-        here = LocalTransport(place.cluster.master)
-        provenance = await provenance_of(place, Path.cwd(), here)
-        record = store.open_study(planned, to_plain(spec), provenance)
-        with store.lock(record):
+        # Locked before anything is written: a second one must not change the first one's plan.
+        with store.lock(planned.name):
+            here = LocalTransport(place.cluster.master)
+            provenance = await provenance_of(place, code_folder(spec), here)
+            record = store.open_study(planned, to_plain(spec), provenance)
             publisher = Publisher(store, record, planned, spec)
             runner = StudyRunner(place, spec, planned, record, observer, publisher)
             try:
                 await runner.run()
-            finally:
-                # Also after Ctrl-C or a failure: what was measured can be looked at.
-                outcome = publisher.finish(store.runs(study=str(record.folder)))
-            return outcome
+            except BaseException:
+                # Also after Ctrl-C: what was measured can be looked at. The first error counts.
+                with contextlib.suppress(PacelineError):
+                    publisher.finish(store.runs(study=str(record.folder)))
+                raise
+            return publisher.finish(store.runs(study=str(record.folder)))
 
 
 def demo_spec() -> Spec:
@@ -112,9 +128,10 @@ def demo(
     *,
     results: Path | str | None = None,
     observer: StudyObserver | None = None,
+    on_interrupt: OnInterrupt | None = None,
 ) -> StudyOutcome:
     """Study how DCGAN training scales on this machine, in a few minutes."""
-    return study(spec or demo_spec(), results=results, observer=observer)
+    return study(spec or demo_spec(), results=results, observer=observer, on_interrupt=on_interrupt)
 
 
 def studies() -> tuple[StudyListing, ...]:
@@ -124,11 +141,14 @@ def studies() -> tuple[StudyListing, ...]:
 
 
 def _state_of(store: RunStore, record: StudyRecord) -> str:
-    publisher = publisher_for(store, record)
-    taken = publisher.read_samples(store.runs(study=str(record.folder)))
-    good = sum(1 for sample in taken if sample.failed is None)
-    total = len(publisher.plan.samples)
-    return "complete" if good >= total else f"{good} of {total} samples"
+    try:
+        planned = {item.sample_id for item in store.study_plan(record).samples}
+        runs = store.runs(study=str(record.folder))
+    except PacelineError:
+        return RunState.UNREADABLE.value
+    # By the runs' outcomes alone: reading all their events would take cores from measurements.
+    good = {run.sample_id for run in runs if run.state is RunState.SUCCEEDED} & planned
+    return "complete" if good == planned else f"{len(good)} of {len(planned)} samples"
 
 
 def publisher_for(store: RunStore, record: StudyRecord) -> Publisher:

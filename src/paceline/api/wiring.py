@@ -1,4 +1,4 @@
-"""The composition root: which adapters serve which spec, and how a use case is run to its end."""
+"""The composition root: which adapters serve which spec."""
 
 from __future__ import annotations
 
@@ -6,19 +6,23 @@ import asyncio
 import contextlib
 import hashlib
 import os
-import signal
 import sys
-import threading
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, Union
+from typing import Any, Union
 
-from paceline.app.workplace import Ground
-from paceline.errors import Interrupted
+from paceline.api.asking import question_asker
+from paceline.app.package import package_of, settle_on
+from paceline.app.workplace import Ground, Grounding
+from paceline.errors import UsageError
+from paceline.model.host import Host
+from paceline.model.plan import RunPlan
 from paceline.model.spec import Spec, load_spec
-from paceline.ports import Provider
+from paceline.planning.hosts import hosts_of
+from paceline.ports import Provider, Transport
+from paceline.providers.hosts import HostsProvider
 from paceline.providers.local import LocalProvider
 from paceline.store.files import storage_errors
 from paceline.store.index import Index
@@ -26,7 +30,6 @@ from paceline.store.runs import FileRunStore
 from paceline.transports.local import LocalTransport
 
 SpecLike = Union[Spec, str, Path, Mapping[str, Any], None]
-T = TypeVar("T")
 
 
 class SystemClock:
@@ -78,18 +81,53 @@ class Wiring:
     """The adapters that serve one spec."""
 
     provider: Provider
-    ground: Ground
+    ground: Grounding
 
 
 def wire(spec: Spec) -> Wiring:
     """Choose the adapters for a spec."""
+    if spec.cluster.provider == "hosts":
+        provider = hosts_provider(_listed(spec), accept_new=spec.cluster.accept_new_host_keys)
+        return Wiring(provider=provider, ground=_remote_grounding(spec))
     python = str(spec.runtime.python) if spec.runtime.python else sys.executable
     ground = Ground(
         python=python,
         import_path=str(_import_folder()),
         job_root=str(state_home() / "jobs"),
     )
-    return Wiring(provider=PROVIDERS[spec.cluster.provider](), ground=ground)
+
+    async def here(link: Transport) -> Ground:
+        del link
+        return ground
+
+    return Wiring(provider=local_provider(), ground=here)
+
+
+def _listed(spec: Spec) -> tuple[Host, ...]:
+    cluster = spec.cluster
+    path = cluster.hostfile or cluster.inventory
+    if path is None:
+        return hosts_of(cluster)
+    try:
+        return hosts_of(cluster, Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read: {error}") from error
+
+
+def _remote_grounding(spec: Spec) -> Grounding:
+    package = package_of(Path(__file__).resolve().parent.parent)
+    workdir = spec.job.workdir
+
+    async def there(link: Transport) -> Ground:
+        home = await settle_on(link, package, workdir)
+        return Ground(
+            python=spec.runtime.python or "python3",
+            import_path=home.import_path,
+            job_root=f"{home.base}/jobs",
+            workdir=workdir if home.has_workdir else home.base,
+        )
+
+    return there
 
 
 def _import_folder() -> Path:
@@ -113,64 +151,17 @@ def local_provider() -> Provider:
     return LocalProvider(LocalTransport)
 
 
-PROVIDERS: Mapping[str, Callable[[], Provider]] = {"local": local_provider}
+def hosts_provider(hosts: tuple[Host, ...], *, accept_new: bool = False) -> Provider:
+    """Return the provider of these hosts, which are reached over SSH."""
+    from paceline.transports.ssh import HostKeys, SshTransport  # noqa: PLC0415 - it is heavy
+
+    keys = HostKeys(state_home() / "known_hosts", accept_new=accept_new, ask=question_asker())
+    return HostsProvider(hosts, lambda host: SshTransport(host, keys))
 
 
-def complete(work: Coroutine[Any, Any, T]) -> T:
-    """Run a use case to its end; Ctrl-C lets it clean up first and then raises Interrupted."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(_interruptible(work))
-    # Inside a notebook a loop is running already, and ours gets a thread of its own.
-    return _in_thread(work)
-
-
-async def _interruptible(work: Coroutine[Any, Any, T]) -> T:
-    task = asyncio.ensure_future(work)
-    loop = asyncio.get_running_loop()
-    on_main_thread = threading.current_thread() is threading.main_thread()
-    signals = (signal.SIGINT, signal.SIGTERM) if on_main_thread else ()
-    for number in signals:
-        # Cancelling once is enough: a second Ctrl-C must not cut the cleaning up short.
-        loop.add_signal_handler(number, _cancel_once(task))
-    try:
-        return await task
-    except asyncio.CancelledError as error:
-        raise Interrupted(
-            "interrupted; everything that was started has been stopped",
-            hint="what was measured is kept: the same command again goes on from there",
-        ) from error
-    finally:
-        for number in signals:
-            loop.remove_signal_handler(number)
-
-
-def _cancel_once(task: asyncio.Future[Any]) -> Callable[[], None]:
-    asked = False
-
-    def cancel() -> None:
-        nonlocal asked
-        if not asked:
-            asked = True
-            task.cancel()
-
-    return cancel
-
-
-def _in_thread(work: Coroutine[Any, Any, T]) -> T:
-    outcome: list[T] = []
-    errors: list[BaseException] = []
-
-    def body() -> None:
-        try:
-            outcome.append(asyncio.run(_interruptible(work)))
-        except BaseException as error:  # noqa: BLE001 - carried over to the caller's thread
-            errors.append(error)
-
-    thread = threading.Thread(target=body, name="paceline")
-    thread.start()
-    thread.join()
-    if errors:
-        raise errors[0]
-    return outcome[0]
+def provider_of(plan: RunPlan) -> Provider:
+    """Return the provider that leads to the hosts of a run, as they are written down with it."""
+    hosts = tuple(item.host for item in plan.hosts)
+    if any(host.ssh is not None for host in hosts):
+        return hosts_provider(hosts)
+    return local_provider()

@@ -6,12 +6,14 @@ import contextlib
 import os
 import platform
 import secrets
+import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from paceline.app.jobs import follow_job, start_job
+from paceline.app.pairs import Fault
 from paceline.app.workplace import Workplace
 from paceline.errors import PacelineError
 from paceline.model.command import Command
@@ -42,20 +44,20 @@ def check_python() -> Check:
     return Check("python", "ok", found)
 
 
-def check_host(name: str, facts: HostFacts) -> Iterator[Check]:
+def check_host(name: str, facts: HostFacts, *, needs_torch: bool = True) -> Iterator[Check]:
     """Look at what a host said of itself."""
     yield Check(f"{name}: cores", "ok", f"{facts.cores} ({facts.cpu_model or 'model unknown'})")
-    yield _check_torch(name, facts)
+    yield _check_torch(name, facts, needed=needs_torch)
     yield _check_gpus(name, facts)
     yield _check_disk(name, facts.disk_free_bytes)
 
 
-def _check_torch(name: str, facts: HostFacts) -> Check:
+def _check_torch(name: str, facts: HostFacts, *, needed: bool) -> Check:
     where = facts.python_path
     if facts.torch_version is None:
         return Check(
             f"{name}: torch",
-            "fail",
+            "fail" if needed else "ok",
             f"not installed for {where}",
             "pip install torch, or name an interpreter that has it under runtime.python",
         )
@@ -77,11 +79,22 @@ def _check_disk(name: str, free_bytes: int | None) -> Check:
     return Check(f"{name}: disk", "ok", found)
 
 
+def check_links(hosts: int, faults: tuple[Fault, ...]) -> Iterator[Check]:
+    """Say how the hosts reach each other."""
+    for fault in faults:
+        yield Check(f"{fault.host}: peers", "fail", fault.text, fault.hint)
+    if not faults:
+        yield Check("pairs", "ok", f"{hosts} hosts reach each other, both ways")
+
+
 def check_folder(name: str, folder: Path) -> Check:
     """Look whether a folder can be written, without creating it."""
-    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    existing = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
     if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
-        return Check(name, "ok", str(folder))
+        free = shutil.disk_usage(existing).free
+        if free < _LITTLE_DISK_BYTES:
+            return Check(name, "warn", f"{folder}: {free / _GIB:.1f} GiB free", "that is little")
+        return Check(name, "ok", f"{folder}: {free / _GIB:.1f} GiB free")
     return Check(name, "fail", f"{folder} cannot be written", "make it writable, or choose another")
 
 
@@ -89,7 +102,8 @@ async def check_rehearsal_job(place: Workplace, name: str) -> Check:
     """Start a job that does nothing on a host, the whole way that a real one goes."""
     job_id = f"doctor-{secrets.token_hex(3)}"
     host = next(host for host in place.cluster.hosts if host.name == name)
-    process = ProcessPlan("true", Command(argv=(place.ground.python, "-c", "")), ranks=())
+    ground = place.grounds[name]
+    process = ProcessPlan("true", Command(argv=(ground.python, "-c", "")), ranks=())
     plan = RunPlan(
         run_id=job_id,
         configuration=Configuration(nodes=1, procs_per_node=1),
@@ -97,9 +111,9 @@ async def check_rehearsal_job(place: Workplace, name: str) -> Check:
         hosts=(HostPlan(host, 0, (process,)),),
         master_address=host.peer_address,
         master_port=0,
-        job_folder=f"{place.ground.job_root}/{job_id}",
-        python=place.ground.python,
-        import_path=place.ground.import_path,
+        job_folder=f"{ground.job_root}/{job_id}",
+        python=ground.python,
+        import_path=ground.import_path,
     )
     link = place.pad.links[name]
     try:
@@ -112,4 +126,6 @@ async def check_rehearsal_job(place: Workplace, name: str) -> Check:
         await link.run(Command(argv=("rm", "-rf", "--", plan.job_folder)))
     if states and states[-1].outcome == "succeeded":
         return Check(f"{name}: a job", "ok", "was started, followed and ended")
-    return Check(f"{name}: a job", "fail", "did not end well", "see --debug")
+    ended = states[-1] if states else None
+    detail = f"ended as {ended.outcome}: {ended.detail or ended.first_failure}" if ended else "lost"
+    return Check(f"{name}: a job", "fail", detail)

@@ -12,6 +12,13 @@ from paceline.model.host import Gpu, HostFacts
 from paceline.ports import Transport
 
 _TIMEOUT_S = 30.0
+# The host's own PYTHONPATH stays as it is, because it is one of the facts.
+_ASK = (
+    "import json, sys\n"
+    "sys.path[:0] = [path for path in sys.argv[1:] if path]\n"
+    "from paceline.supervisor.facts import collect\n"
+    "print(json.dumps(collect()))"
+)
 
 
 @runtime_checkable
@@ -32,10 +39,10 @@ async def gather_facts(transport: Transport, python: str, import_path: str | Non
         facts = await transport.own_facts(python)
         if facts is not None:
             return facts
-    env = {"PYTHONPATH": import_path} if import_path else {}
-    command = Command((python, "-m", "paceline.supervisor", "facts"), env=env)
-    done = await transport.run(command, timeout_s=_TIMEOUT_S)
-    return host_facts(_answer(done, transport.host.name))
+    command = Command((python, "-c", _ASK, import_path or ""))
+    return host_facts(
+        _answer(await transport.run(command, timeout_s=_TIMEOUT_S), transport.host.name)
+    )
 
 
 def _answer(done: Completed, host: str) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from paceline.errors import Conflict, EnvironmentFault, TransportError
 from paceline.model.command import Command, Completed
-from paceline.model.plan import HostPlan, RunPlan
+from paceline.model.plan import HostPlan, JobPlace, RunPlan
 from paceline.ports import Transport
 from paceline.supervisor.job import JOB_FILE, Job, JobProcess, JobState
 
@@ -26,10 +26,11 @@ class FileChunk:
     text: str
 
 
-def supervisor_command(plan: RunPlan, *words: str) -> Command:
-    """Return the command that says `words` to the supervisor of a run."""
-    env = {"PYTHONPATH": plan.import_path} if plan.import_path else {}
-    return Command(argv=(plan.python, "-m", "paceline.supervisor", *words), env=env)
+def supervisor_command(place: JobPlace, verb: str, *words: str) -> Command:
+    """Return the command that says `verb` to the supervisor of the job at a place."""
+    env = {"PYTHONPATH": place.import_path} if place.import_path else {}
+    argv = (place.python, "-m", "paceline.supervisor", verb, place.job_folder, *words)
+    return Command(argv=argv, env=env)
 
 
 def job_of(plan: RunPlan, host: HostPlan, *, grace_s: float = 10.0) -> Job:
@@ -50,15 +51,16 @@ def job_of(plan: RunPlan, host: HostPlan, *, grace_s: float = 10.0) -> Job:
 async def start_job(transport: Transport, plan: RunPlan, host: HostPlan) -> JobState:
     """Hand a host its job and start it; the job goes on without us."""
     text = job_of(plan, host).to_json()
+    place = plan.place_on(transport.host)
     # The job's environment may hold secrets: nobody else on the host may read it.
-    await transport.put_bytes(text.encode(), f"{plan.job_folder}/{JOB_FILE}", mode=0o600)
-    done = await transport.run(supervisor_command(plan, "start", plan.job_folder))
+    await transport.put_bytes(text.encode(), f"{place.job_folder}/{JOB_FILE}", mode=0o600)
+    done = await transport.run(supervisor_command(place, "start"))
     return _state_of(done, transport)
 
 
 async def job_status(transport: Transport, plan: RunPlan) -> JobState | None:
     """Return where the job stands on a host; None if the host has never heard of it."""
-    done = await transport.run(supervisor_command(plan, "status", plan.job_folder))
+    done = await transport.run(supervisor_command(plan.place_on(transport.host), "status"))
     try:
         return _state_of(done, transport)
     except EnvironmentFault:
@@ -67,7 +69,7 @@ async def job_status(transport: Transport, plan: RunPlan) -> JobState | None:
 
 async def stop_job(transport: Transport, plan: RunPlan) -> JobState:
     """End the job on a host, gently and then not, and return where it stands then."""
-    command = supervisor_command(plan, "stop", plan.job_folder)
+    command = supervisor_command(plan.place_on(transport.host), "stop")
     return _state_of(await transport.run(command, timeout_s=120.0), transport)
 
 
@@ -75,16 +77,19 @@ async def follow_job(
     transport: Transport, plan: RunPlan, since: Mapping[str, int] | None = None
 ) -> AsyncGenerator[FileChunk | JobState, None]:
     """Yield what the job writes and how it stands, until it has ended."""
-    words = ["follow", plan.job_folder]
-    if since:
-        words += ["--since", json.dumps(dict(since))]
-    async with aclosing(transport.stream(supervisor_command(plan, *words))) as lines:
+    words = ("--since", json.dumps(dict(since))) if since else ()
+    command = supervisor_command(plan.place_on(transport.host), "follow", *words)
+    async with aclosing(transport.stream(command)) as lines:
         async for line in lines:
             message: dict[str, Any] = json.loads(line)
             if "state" in message:
                 yield JobState.from_dict(message["state"])
             elif "file" in message:
                 yield FileChunk(message["file"], message["end"], message["text"])
+            elif "error" in message:
+                raise EnvironmentFault(
+                    str(message["error"]), host=transport.host.name, hint=message.get("hint")
+                )
 
 
 def _state_of(done: Completed, transport: Transport) -> JobState:

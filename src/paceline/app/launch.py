@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from paceline.app.jobs import FileChunk, follow_job, job_status, start_job, stop_job
+from paceline.app.following import Following, OnChunk, follow_all
+from paceline.app.jobs import job_status, start_job, stop_job
 from paceline.errors import Conflict, PacelineError, StorageError, TransportError
 from paceline.model.command import Command
 from paceline.model.plan import HostPlan, RunPlan
@@ -17,7 +18,6 @@ from paceline.model.record import Failure, RunRecord, RunState
 from paceline.ports import Clock, Provider, RunStore, Transport
 from paceline.supervisor.job import EVENTS_FOLDER, LOGS_FOLDER, OUT_FOLDER, JobState
 
-OnChunk = Callable[[FileChunk], None]
 _OWNER_SETTLES_WITHIN_S = 30.0
 _COLLECTED = (EVENTS_FOLDER, LOGS_FOLDER, OUT_FOLDER)
 
@@ -48,13 +48,15 @@ async def connected(
 async def begin_run(pad: Launchpad, plan: RunPlan, record: RunRecord) -> RunRecord:
     """Write the run down, start it on all its hosts, and return while it goes on."""
     pad.store.create_run(record, plan)
-    running = replace(record, state=RunState.RUNNING, started_at=pad.clock.now())
-    pad.store.update_run(running)
-    try:
-        await _start_everywhere(pad, plan)
-    except BaseException as error:
-        await _uncut(_abandon(pad, plan, running, error))
-        raise
+    # Locked, because who looks at a run that its hosts do not know yet would take it for lost.
+    with pad.store.lock(record):
+        running = replace(record, state=RunState.RUNNING, started_at=pad.clock.now())
+        pad.store.update_run(running)
+        try:
+            await _start_everywhere(pad, plan)
+        except BaseException as error:
+            await _uncut(_abandon(pad, plan, running, error))
+            raise
     return running
 
 
@@ -82,18 +84,27 @@ async def stop_run(pad: Launchpad, plan: RunPlan, record: RunRecord) -> RunRecor
     return await _settle_once(pad, plan, record, states)
 
 
+async def end_leftovers(pad: Launchpad, plan: RunPlan) -> None:
+    """End what is still at work on the hosts of a run that is over, and remove its folders."""
+    if any(host.host.ssh is not None for host in plan.hosts):
+        await _stop_everywhere(pad, plan)
+        await _tidy(pad, plan)
+
+
 async def refresh_run(pad: Launchpad, plan: RunPlan, record: RunRecord) -> RunRecord:
     """Return the run as it stands now; one that ended while nobody looked is settled."""
     if record.state.ended:
         return record
-    states: dict[str, JobState] = {}
-    for host in _active(plan):
-        state = await job_status(pad.links[host.host.name], plan)
-        if state is not None:
-            states[host.host.name] = state
+    states = await _ask_everywhere(pad, plan)
     if any(state.phase != "ended" for state in states.values()):
         return record
     return await _settle_once(pad, plan, record, states)
+
+
+async def _ask_everywhere(pad: Launchpad, plan: RunPlan) -> Mapping[str, JobState]:
+    hosts = [host.host.name for host in _active(plan)]
+    found = await asyncio.gather(*(job_status(pad.links[name], plan) for name in hosts))
+    return {name: state for name, state in zip(hosts, found, strict=True) if state is not None}
 
 
 def _has_begun(state: JobState | None) -> bool:
@@ -119,10 +130,15 @@ async def _settle_once(
         try:
             with pad.store.lock(record):
                 known = pad.store.reread(record)
-                return known if known.state.ended else await _settle(pad, plan, known, states)
+                # What we saw before we had the lock may have been a run on its way to its start.
+                states = states or await _ask_everywhere(pad, plan)
+                if known.state.ended or any(not state.ended for state in states.values()):
+                    return known
+                return await _uncut(_settle(pad, plan, known, states))
         except Conflict:
             known = pad.store.reread(record)
-            if known.state.ended or pad.clock.monotonic() > deadline:
+            starting = not states
+            if known.state.ended or starting or pad.clock.monotonic() > deadline:
                 return known
         await pad.clock.sleep(0.1)
 
@@ -139,6 +155,14 @@ async def _settle(
     # A job that was stopped before its start has left nothing that could be brought home.
     begun = [host for host in _active(plan) if _has_begun(states.get(host.host.name))]
     trouble = await _collect(pad, plan, record, begun)
+    if isinstance(trouble, StorageError):
+        # Our own disk, not the run, is at fault: whoever looks next tries again to fetch it.
+        raise StorageError(
+            trouble.message,
+            host=trouble.host,
+            hint=f"the run has ended, and its files wait on its host; free some space, and "
+            f"`paceline logs {record.run_id}` fetches them",
+        ) from trouble
     ended = outcome_of(record, states, now=pad.clock.now())
     if trouble is not None and ended.state is RunState.SUCCEEDED:
         failure = Failure(trouble.message, host=trouble.host, hint=trouble.hint)
@@ -206,34 +230,8 @@ def _active(plan: RunPlan) -> tuple[HostPlan, ...]:
 
 
 async def _follow_all(pad: Launchpad, plan: RunPlan, on_chunk: OnChunk) -> Mapping[str, JobState]:
-    states: dict[str, JobState] = {}
-    failed = asyncio.Event()
-
-    async def follow(name: str) -> None:
-        async with contextlib.aclosing(follow_job(pad.links[name], plan)) as messages:
-            async for message in messages:
-                if isinstance(message, FileChunk):
-                    on_chunk(message)
-                    continue
-                states[name] = message
-                if message.phase == "ended" and message.outcome != "succeeded":
-                    failed.set()
-        if name not in states or states[name].phase != "ended":
-            raise TransportError("the connection ended before the job did", host=name)
-
-    async def stop_on_failure() -> None:
-        await failed.wait()
-        await _stop_everywhere(pad, plan)
-
-    watcher = asyncio.ensure_future(stop_on_failure())
-    followers = [asyncio.ensure_future(follow(host.host.name)) for host in _active(plan)]
-    try:
-        await asyncio.gather(*followers)
-    finally:
-        for task in (*followers, watcher):
-            task.cancel()
-        await asyncio.gather(*followers, watcher, return_exceptions=True)
-    return states
+    following = Following(pad.links, plan, pad.clock)
+    return await follow_all(following, on_chunk, lambda: _stop_everywhere(pad, plan))
 
 
 async def _stop_everywhere(pad: Launchpad, plan: RunPlan) -> Mapping[str, JobState]:
@@ -274,19 +272,27 @@ async def _abandon(
 async def _collect(
     pad: Launchpad, plan: RunPlan, record: RunRecord, hosts: Sequence[HostPlan]
 ) -> PacelineError | None:
-    try:
-        for host in hosts:
-            for name in _COLLECTED:
-                link = pad.links[host.host.name]
-                await link.get(f"{plan.job_folder}/{name}", record.folder / name)
-    except (StorageError, TransportError) as error:
-        return error
-    return None
+    """Bring home what the hosts have; one that cannot be reached does not spare the others."""
+
+    async def fetch(host: HostPlan) -> None:
+        folder = plan.place_on(host.host).job_folder
+        for name in _COLLECTED:
+            await pad.links[host.host.name].get(f"{folder}/{name}", record.folder / name)
+
+    results = await asyncio.gather(*(fetch(host) for host in hosts), return_exceptions=True)
+    errors = [result for result in results if isinstance(result, BaseException)]
+    for error in errors:
+        if not isinstance(error, (StorageError, TransportError)):
+            raise error
+    return next((error for error in errors if isinstance(error, PacelineError)), None)
 
 
 async def _tidy(pad: Launchpad, plan: RunPlan) -> None:
     """Remove the job's folder on its hosts, now that its content is here."""
-    for host in _active(plan):
-        remove = Command(argv=("rm", "-rf", "--", plan.job_folder))
+
+    async def remove(host: HostPlan) -> None:
+        command = Command(argv=("rm", "-rf", "--", plan.place_on(host.host).job_folder))
         with contextlib.suppress(TransportError):
-            await pad.links[host.host.name].run(remove)
+            await pad.links[host.host.name].run(command)
+
+    await asyncio.gather(*(remove(host) for host in _active(plan)))

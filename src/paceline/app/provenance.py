@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -30,14 +30,34 @@ async def provenance_of(place: Workplace, code: Path, here: Transport) -> Mappin
     }
 
 
-def script_digest(spec: Spec) -> str | None:
-    """Return the fingerprint of the job's own script, where it has one."""
-    if spec.job.script is None:
+def surroundings(place: Workplace, hosts: Sequence[str]) -> Mapping[str, object]:
+    """Return what each run keeps of its hosts, so that a change between two runs is seen."""
+    return {
+        "paceline": package_version("paceline"),
+        "hosts": {name: _told(asdict(place.facts[name])) for name in hosts},
+    }
+
+
+def code_folder(spec: Spec) -> Path:
+    """Return the folder of the user's code: the script's, else where the job works."""
+    if spec.job.script is not None:
+        return Path(spec.job.script).absolute().parent
+    return Path(spec.job.workdir or Path.cwd())
+
+
+def code_digest(spec: Spec) -> str | None:
+    """Return the fingerprint of the user's own code: the script, or the files of the command."""
+    files = [spec.job.script] if spec.job.script else []
+    for word in spec.job.command or ():
+        path = code_folder(spec) / word
+        files += [str(path)] if path.is_file() and not Path(word).is_absolute() else []
+    if not files:
         return None
     try:
-        return hashlib.sha256(Path(spec.job.script).read_bytes()).hexdigest()
+        contents = [hashlib.sha256(Path(file).read_bytes()).hexdigest() for file in files]
     except OSError as error:
-        raise UsageError(f"{spec.job.script}: {error.strerror or error}") from error
+        raise UsageError(f"{error.filename}: {error.strerror or error}") from error
+    return hashlib.sha256(" ".join(contents).encode()).hexdigest()
 
 
 def package_version(name: str) -> str | None:

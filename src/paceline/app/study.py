@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from paceline.app.jobs import FileChunk
 from paceline.app.launch import begin_run, finish_run, refresh_run
 from paceline.app.progress import RunProgress, remaining_s
+from paceline.app.provenance import surroundings
 from paceline.app.publish import Publisher
 from paceline.app.results import read_sample
 from paceline.app.workplace import Workplace, plan_for
@@ -140,6 +141,7 @@ class StudyRunner:
         # A new name for every try: what an earlier one left behind can never be mixed up with it.
         run_id = f"{item.sample_id}-{secrets.token_hex(3)}"
         plan = await plan_for(self.place, self.spec, item.configuration, run_id, measured=True)
+        names = tuple(host.host.name for host in plan.hosts)
         record = RunRecord(
             run_id=run_id,
             kind="sample",
@@ -152,7 +154,8 @@ class StudyRunner:
             sample_id=item.sample_id,
             sample_index=item.index,
             attempt=attempt,
-            hosts=tuple(host.host.name for host in plan.hosts),
+            hosts=names,
+            provenance=surroundings(self.place, names),
         )
         running = await begin_run(self.place.pad, plan, record)
         self.observer.started(running)

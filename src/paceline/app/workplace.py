@@ -3,28 +3,53 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterable,
+    Mapping,
+)
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from paceline.app.facts import gather_facts
 from paceline.app.launch import Launchpad
-from paceline.errors import MissingProgram, PortBusy
+from paceline.app.links import ask_route
+from paceline.app.pairs import End, require_pairs
+from paceline.errors import DataError, MissingProgram, PacelineError, PortBusy
 from paceline.model.command import Command
 from paceline.model.host import Cluster, HostFacts
-from paceline.model.plan import Configuration, RunPlan
+from paceline.model.plan import Configuration, JobPlace, RunPlan
 from paceline.model.spec import Spec
 from paceline.planning.run import plan_run
-from paceline.ports import Clock, Provider, RunStore
+from paceline.ports import Clock, Provider, RunStore, Transport
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Ground:
-    """What holds on every host of a provider: the interpreter, our package, room for jobs."""
+    """What holds on a host: the interpreter, our package, room for jobs.
+
+    `workdir` is where ranks start if it is not the spec's folder.
+    """
 
     python: str
     import_path: str | None
     job_root: str
+    workdir: str | None = None
+
+    def place_for(self, job_id: str) -> JobPlace:
+        """Return where a job of this id lives on the host."""
+        folder = f"{self.job_root}/{job_id}"
+        return JobPlace(folder, self.python, self.import_path, self.workdir)
+
+
+# Makes a host ready for jobs, and says what holds there.
+Grounding = Callable[[Transport], Awaitable[Ground]]
 
 
 @dataclass(frozen=True)
@@ -33,7 +58,7 @@ class Workplace:
 
     cluster: Cluster
     facts: Mapping[str, HostFacts]
-    ground: Ground
+    grounds: Mapping[str, Ground]
     pad: Launchpad
 
     @property
@@ -44,43 +69,78 @@ class Workplace:
 
 @asynccontextmanager
 async def open_workplace(
-    provider: Provider, ground: Ground, store: RunStore, clock: Clock
+    provider: Provider, grounding: Grounding, store: RunStore, clock: Clock
 ) -> AsyncIterator[Workplace]:
-    """Reach all hosts and look at them; let go of them whatever happens."""
+    """Reach all hosts, make them ready and look at them; let go of them whatever happens."""
     cluster = await provider.cluster()
     async with AsyncExitStack() as stack:
         links = {}
         for host in cluster.hosts:
             links[host.name] = link = await provider.connect(host)
             stack.push_async_callback(link.close)
-        found = await asyncio.gather(
-            *(gather_facts(link, ground.python, ground.import_path) for link in links.values())
+        found = await all_or_named(
+            _look_at(link, grounding, cluster.master.peer_address if len(links) > 1 else None)
+            for link in links.values()
         )
         yield Workplace(
             cluster=cluster,
-            facts=dict(zip(links, found, strict=True)),
-            ground=ground,
+            facts={name: facts for name, (_, facts) in zip(links, found, strict=True)},
+            grounds={name: ground for name, (ground, _) in zip(links, found, strict=True)},
             pad=Launchpad(links=links, store=store, clock=clock),
         )
+
+
+async def _look_at(
+    link: Transport, grounding: Grounding, master: str | None
+) -> tuple[Ground, HostFacts]:
+    """Make a host ready and ask it for its facts; where there is a master, for the way to it."""
+    ground = await grounding(link)
+    facts = await gather_facts(link, ground.python, ground.import_path)
+    if master is not None:
+        way = await ask_route(link, ground.python, ground.import_path, master)
+        facts = replace(facts, interface=way.interface)
+    return ground, facts
+
+
+async def all_or_named(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Do the same on all hosts at once; if it fails, say so of every host where it does."""
+    results = await asyncio.gather(*works, return_exceptions=True)
+    errors = [result for result in results if isinstance(result, BaseException)]
+    for error in errors:
+        if len(errors) == 1 or not isinstance(error, PacelineError):
+            raise error
+    if errors:
+        first = errors[0]
+        lines = "\n".join(f"  {error}" for error in errors)
+        hint = first.hint if isinstance(first, PacelineError) else None
+        kind = type(first) if isinstance(first, PacelineError) else PacelineError
+        raise kind(f"{len(errors)} of {len(results)} hosts are not ready:\n{lines}", hint=hint)
+    return [result for result in results if not isinstance(result, BaseException)]
 
 
 async def plan_for(
     place: Workplace, spec: Spec, configuration: Configuration, run_id: str, *, measured: bool
 ) -> RunPlan:
     """Plan one run on these hosts, with a port that is free now."""
+    ground = place.grounds[place.cluster.master.name]
     link = place.pad.links[place.cluster.master.name]
-    fresh = await gather_facts(link, place.ground.python, place.ground.import_path)
+    fresh = await gather_facts(link, ground.python, ground.import_path)
+    here = ground.place_for(run_id)
+    alike = len(place.grounds) == 1
     return plan_run(
         spec,
         configuration,
         place.cluster,
         place.facts,
         run_id,
-        job_folder=f"{place.ground.job_root}/{run_id}",
-        python=place.ground.python,
-        import_path=place.ground.import_path,
+        job_folder=here.job_folder,
+        python=here.python,
+        import_path=here.import_path,
         port=fresh.free_port or 0,
         measured=measured,
+        places=None
+        if alike and here.workdir is None
+        else {name: ground.place_for(run_id) for name, ground in place.grounds.items()},
     )
 
 
@@ -88,14 +148,43 @@ async def preflight(place: Workplace, spec: Spec) -> None:
     """Fail before the first run if something that it needs is missing."""
     if spec.job.program is not None:
         _require_torch(place)
+        await _require_data(place, spec)
     if spec.job.master_port is not None:
         await _require_free_port(place, spec.job.master_port)
+    if len(place.cluster.hosts) > 1:
+        await require_pairs(ends_of(place), meeting_port(place, spec), chosen_interface(spec))
+
+
+def ends_of(place: Workplace) -> tuple[End, ...]:
+    """Return the hosts as the ends of their links."""
+    return tuple(
+        End(
+            host,
+            place.pad.links[host.name],
+            place.facts[host.name],
+            place.grounds[host.name].python,
+            place.grounds[host.name].import_path,
+        )
+        for host in place.cluster.hosts
+    )
+
+
+def meeting_port(place: Workplace, spec: Spec) -> int:
+    """Return a port where the ranks could meet."""
+    return spec.job.master_port or place.facts[place.cluster.master.name].free_port or 0
+
+
+def chosen_interface(spec: Spec) -> str | None:
+    """Return the interface that the user insists on, if there is one."""
+    given = {**spec.runtime.env, **spec.job.env}
+    names = (given.get(name) for name in ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"))
+    return next((str(name) for name in names if name is not None), None)
 
 
 async def _require_free_port(place: Workplace, port: int) -> None:
     master = place.cluster.master
     attempt = f"import socket; socket.create_server(('', {port})).close()"
-    command = Command(argv=(place.ground.python, "-c", attempt))
+    command = Command(argv=(place.grounds[master.name].python, "-c", attempt))
     done = await place.pad.links[master.name].run(command, timeout_s=30.0)
     if not done.ok:
         said = done.stderr.strip().splitlines()[-1:] or ["no reason was given"]
@@ -106,11 +195,33 @@ async def _require_free_port(place: Workplace, port: int) -> None:
         )
 
 
+async def _require_data(place: Workplace, spec: Spec) -> None:
+    """Look for the data set on every host, at a glance; the trainer looks closer."""
+    name, root = spec.data.dataset, spec.data.root
+    if name == "fake" or spec.data.download:
+        return
+    words = (name,) if root is None else (name, "--root", root)
+    for host, link in place.pad.links.items():
+        ground = place.grounds[host]
+        env = {"PYTHONPATH": ground.import_path} if ground.import_path else {}
+        argv = (ground.python, "-m", "paceline.datasets", "locate", *words)
+        done = await link.run(Command(argv=argv, env=env))
+        if not done.ok:
+            said = done.stderr.strip().splitlines()[-1:] or done.stdout.strip().splitlines()[-1:]
+            where = f" in {root}" if root else ""
+            raise DataError(
+                f"the data set {name} cannot be read{where}: {said[0] if said else 'not there'}",
+                host=host,
+                hint=f"`paceline data fetch {name}` downloads it, `data.download: true` does so "
+                "on each host, and `data.dataset: fake` needs none",
+            )
+
+
 def _require_torch(place: Workplace) -> None:
     for name, facts in place.facts.items():
         if facts.torch_version is None:
             raise MissingProgram(
-                f"{facts.python_path or place.ground.python} has no torch",
+                f"{facts.python_path or place.grounds[name].python} has no torch",
                 host=name,
                 hint="install it there (`pip install torch`), or name an interpreter that has "
                 "it: `runtime: {python: /path/to/python}`",

@@ -8,6 +8,7 @@ from typing import Annotated, Optional
 import typer
 
 from paceline.cli import options, show
+from paceline.errors import DataError
 
 _Name = Annotated[str, typer.Argument(metavar="NAME", help="cifar10, mnist, fashion-mnist …")]
 _Root = Annotated[
@@ -22,7 +23,12 @@ def register(app: typer.Typer) -> None:
     verbs.command(epilog="Example: paceline data fetch cifar10")(fetch)
     verbs.command(epilog="Example: paceline data verify cifar10 --root ./cifar10")(verify)
     verbs.command(name="ls", epilog="Example: paceline data ls")(ls)
-    app.add_typer(verbs, name="data", help="Fetch and verify data sets.")
+    app.add_typer(
+        verbs,
+        name="data",
+        help="Fetch and verify data sets.",
+        epilog="Examples: paceline data ls   |   paceline data fetch cifar10",
+    )
 
 
 def fetch(name: _Name, root: _Root = None, json: options.Json = False) -> None:
@@ -45,9 +51,15 @@ def verify(name: _Name, root: _Root = None, json: options.Json = False) -> None:
     found = api.verify_data(name, root)
     if json:
         show.out_json(found)
-    else:
-        show.out(f"{found.name} at {found.root}: {'whole' if found.ok else 'not whole'}")
-        show.out("".join(f"  {problem}\n" for problem in found.problems) or f"  {found.digest}")
+    elif found.ok:
+        show.out(f"{found.name} at {found.root}: whole\n  {found.digest}")
+    if not found.ok:
+        problems = "\n".join(f"  {problem}" for problem in found.problems)
+        raise DataError(
+            f"{found.name} at {found.root or root or 'none of the usual places'} is not whole"
+            + (f":\n{problems}" if problems else ""),
+            hint=f"`paceline data fetch {name}` downloads what is missing",
+        )
 
 
 def ls(json: options.Json = False) -> None:

@@ -9,10 +9,11 @@ from paceline.cli import options, show
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command(epilog="Example: paceline demo")(demo)
+    app.command(epilog="Examples: paceline demo   |   paceline demo --name next-day")(demo)
 
 
 def demo(
+    name: options.Name = None,
     results: options.Results = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -22,9 +23,9 @@ def demo(
     from paceline.cli.live import observer
     from paceline.cli.render_study import show_study
 
-    spec = api.demo_spec()
+    spec = api.load(api.demo_spec(), options.overrides(None, name=name))
     if not quiet:
         show.say(api.demo_introduction(spec))
     with observer(quiet=quiet) as watcher:
-        done = api.demo(spec, results=results, observer=watcher)
+        done = api.demo(spec, results=results, observer=watcher, on_interrupt=show.say_stopping)
     show_study(done, as_json=json)

@@ -16,12 +16,15 @@ def register(app: typer.Typer) -> None:
 def doctor(
     spec: options.SpecPath = None,
     sets: options.Sets = None,
+    hosts: options.Hosts = None,
+    accept_keys: options.AcceptKeys = None,
     json: options.Json = False,
 ) -> None:
     """Look at everything that a run needs, and say what is missing and what to do."""
     from paceline import api
 
-    checks = api.doctor(spec, overrides=tuple(sets or ()))
+    words = options.overrides(sets, **options.cluster(hosts, accept_keys))
+    checks = api.doctor(spec, overrides=words)
     if json:
         show.out_json(checks)
     else:

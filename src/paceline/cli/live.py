@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from paceline.app.observers import Nobody
 from paceline.cli import show
 from paceline.model.plan import StudyPlan
 from paceline.model.record import RunRecord
@@ -17,6 +18,8 @@ from paceline.ports import StudyObserver
 if TYPE_CHECKING:
     from rich.live import Live
 
+# A run that goes on before the study has been planned is one that somebody else has started.
+TAKING_OVER = "taking over a run that is left from before"
 _REFRESH_S = 0.5  # a livelier display would take cores from the ranks that are measured
 
 
@@ -24,7 +27,7 @@ _REFRESH_S = 0.5  # a livelier display would take cores from the ranks that are 
 def observer(*, quiet: bool) -> Iterator[StudyObserver]:
     """Yield who watches a study: nobody, a terminal, or a log."""
     if quiet:
-        yield Silent()
+        yield Nobody()
     elif sys.stderr.isatty():
         with _terminal() as watcher:
             yield watcher
@@ -32,32 +35,25 @@ def observer(*, quiet: bool) -> Iterator[StudyObserver]:
         yield PlainLines()
 
 
-class Silent:
-    """Watches and says nothing."""
-
-    def planned(self, plan: StudyPlan, remaining: int) -> None:
-        """Pass over."""
-
-    def started(self, record: RunRecord) -> None:
-        """Pass over."""
-
-    def progressed(self, record: RunRecord, fraction: float | None, text: str) -> None:
-        """Pass over."""
-
-    def sampled(self, sample: Sample, progress: StudyProgress) -> None:
-        """Pass over."""
-
-
-class PlainLines(Silent):
+class PlainLines(Nobody):
     """One line per sample, for logs and pipes."""
+
+    def __init__(self) -> None:
+        self._planned = False
 
     def planned(self, plan: StudyPlan, remaining: int) -> None:
         """Say how much there is to do."""
+        self._planned = True
         done = len(plan.samples) - remaining
         known = f", {done} of them taken already" if done else ""
         show.say(f"study {plan.name}: {len(plan.samples)} samples{known}")
         for note in plan.notes:
             show.say(f"note: {note}")
+
+    def started(self, record: RunRecord) -> None:
+        """Say what is waited for before the study itself goes on."""
+        if not self._planned:
+            show.say(f"{TAKING_OVER}: {record.run_id}")
 
     def sampled(self, sample: Sample, progress: StudyProgress) -> None:
         """Say what a sample gave and how long the rest will take."""
@@ -77,7 +73,7 @@ def sample_line(sample: Sample, progress: StudyProgress) -> str:
     return f"{sample.configuration.title} · sample {sample.index}: {result}{rest}"
 
 
-class TerminalBoard(Silent):
+class TerminalBoard(Nobody):
     """A bar over the whole study, the run that goes on, and the table so far."""
 
     def __init__(self, live: Live, clock: Callable[[], float] = time.monotonic) -> None:
@@ -89,24 +85,32 @@ class TerminalBoard(Silent):
         self._doing = "planning"
         self._table = ""
         self._left_at: tuple[float, float] | None = None
+        self._taken_before = 0
         self._begun = clock()
 
     def planned(self, plan: StudyPlan, remaining: int) -> None:
-        """Take in how much there is to do."""
+        """Take in how much there is to do; what the plan has to say stays on the screen."""
+        from rich.text import Text
+
         self._total = len(plan.samples)
-        self._done = self._total - remaining
+        self._done = self._taken_before = self._total - remaining
+        self._fraction = 0.0
+        self._doing = "starting"
+        self._begun = self._clock()
+        for note in plan.notes:
+            self._live.console.print(Text(f"note: {note}"), soft_wrap=True)
         self._draw()
 
     def started(self, record: RunRecord) -> None:
         """Take in which run goes on."""
         self._fraction = 0.0
-        self._doing = f"{record.configuration.title}, sample {record.sample_index}: starting"
+        self._doing = f"{self._title(record)}: starting"
         self._draw()
 
     def progressed(self, record: RunRecord, fraction: float | None, text: str) -> None:
         """Take in how far the run is."""
         self._fraction = fraction or 0.0
-        self._doing = f"{record.configuration.title}, sample {record.sample_index}: {text}"
+        self._doing = f"{self._title(record)}: {text}"
         self._draw()
 
     def sampled(self, sample: Sample, progress: StudyProgress) -> None:
@@ -118,12 +122,20 @@ class TerminalBoard(Silent):
         self._doing = sample_line(sample, progress)
         self._draw()
 
+    def _title(self, record: RunRecord) -> str:
+        words = f"{record.configuration.title}, sample {record.sample_index}"
+        return words if self._total else f"{TAKING_OVER}: {words}"
+
     def _left(self) -> str:
+        if not self._total:
+            return ""
         now = self._clock()
         if self._left_at is not None:
             left, at = self._left_at
             return f"about {show.duration(max(0.0, left - (now - at)))} left"
-        share = (self._done + self._fraction) / self._total if self._total else 0.0
+        # What was taken by an earlier process has cost this one no time.
+        to_do = max(1, self._total - self._taken_before)
+        share = (self._done + self._fraction - self._taken_before) / to_do
         if share < 0.02:  # noqa: PLR2004 - below this a guess would only jump about
             return "estimating the time left"
         return f"about {show.duration((now - self._begun) * (1 - share) / share)} left"
@@ -138,7 +150,8 @@ class TerminalBoard(Silent):
         bar = ProgressBar(
             total=max(1, self._total), completed=self._done + self._fraction, width=40
         )
-        head.add_row(bar, Text(f"{self._done}/{self._total} samples · {self._left()}"))
+        count = f"{self._done}/{self._total} samples · " if self._total else ""
+        head.add_row(bar, Text(f"{count}{self._left()}"))
         doing = Text(self._doing, style="dim", no_wrap=True, overflow="ellipsis")
         parts: list[RenderableType] = [head, doing]
         if self._table:

@@ -6,7 +6,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from paceline.cli import show
+from paceline.cli import options, show
 
 
 def register(app: typer.Typer) -> None:
@@ -15,10 +15,7 @@ def register(app: typer.Typer) -> None:
 
 
 def logs(
-    run_id: Annotated[
-        Optional[str],
-        typer.Argument(metavar="[RUN]", help="A run's id, or its beginning; else the newest."),
-    ] = None,
+    run_id: options.RunId = None,
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Go on until the run has ended.")
     ] = False,
@@ -30,4 +27,15 @@ def logs(
     """Show the output of a run, also while it goes on."""
     from paceline import api
 
-    api.logs(run_id, follow=follow, process=process, on_output=show.out_raw)
+    said = False
+
+    def pass_on(text: str) -> None:
+        nonlocal said
+        said = said or bool(text)
+        show.out_raw(text)
+
+    record = api.logs(run_id, follow=follow, process=process, on_output=pass_on)
+    if not said and record.failure is not None:
+        from paceline.cli.render_run import failure_words
+
+        show.say(f"{record.run_id} has no output to show; {failure_words(record.failure)}")

@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
-import os
+import errno
 import sys
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 import typer
 
-from paceline.cli import data, demo, doctor, logs, ls, plan, report, run, stop, study, train, wait
-from paceline.errors import Interrupted, PacelineError
+from paceline.cli import (
+    data,
+    demo,
+    doctor,
+    logs,
+    ls,
+    plan,
+    report,
+    run,
+    show,
+    stop,
+    study,
+    train,
+    wait,
+)
+from paceline.errors import Interrupted, PacelineError, StorageError
 
 _EPILOG = (
     "Exit codes: 0 done, 1 a fault of Paceline, 2 wrong words or spec, 3 something is missing "
     "here, 4 cannot be done with these hosts, 5 the job failed, 6 a host cannot be reached, "
     "7 somebody else is at work on it, 8 not found, 9 results cannot be written, 130 interrupted."
 )
+
+
+_CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
 
 
 @runtime_checkable
@@ -32,7 +49,7 @@ def _version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
-        typer.echo(f"paceline {version('paceline')}")
+        show.out(f"paceline {version('paceline')}")
         raise typer.Exit
 
 
@@ -78,17 +95,19 @@ def _take_debug(words: Sequence[str]) -> tuple[list[str], bool]:
 
 
 def _say(error: PacelineError) -> None:
-    sys.stderr.write(f"paceline: {error}\n")
+    show.say(f"paceline: {error}")
     if error.hint:
-        sys.stderr.write(f"  hint: {error.hint}\n")
+        show.say(f"  hint: {error.hint}")
 
 
 def _run(app: typer.Typer, words: list[str], *, debug: bool) -> int:
     try:
         outcome = app(args=words, standalone_mode=False)
-    except BrokenPipeError:
-        # The reader of a pipe has had enough (`paceline ls | head`): that is no fault.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except show.ReaderGone:
+        return 0
+    except SystemExit:
+        # typer's own answer when nobody reads its help to the end.
+        show.let_go(sys.__stdout__)
         return 0
     except (Exception, KeyboardInterrupt) as error:
         if debug:
@@ -103,19 +122,24 @@ def _explain(error: BaseException) -> int:
         _say(error)
         return error.exit_code
     if isinstance(error, (KeyboardInterrupt, typer.Abort)):
-        sys.stderr.write("paceline: interrupted\n")
+        show.say("paceline: interrupted")
         return Interrupted.exit_code
     if isinstance(error, _Usage):
         error.show()
         return error.exit_code
-    sys.stderr.write(
+    if isinstance(error, OSError) and error.errno in _CANNOT_WRITE:
+        show.let_go(sys.stdout)  # it may be the one, and Python would try again at the very end
+        _say(StorageError(f"cannot be written: {error}"))
+        return StorageError.exit_code
+    show.say(
         f"paceline: a fault of Paceline itself: {type(error).__name__}: {error}\n"
-        "  hint: the same command with --debug shows where; please report it\n"
+        "  hint: the same command with --debug shows where; please report it"
     )
     return PacelineError.exit_code
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line and exit with its code."""
+    show.ready_streams()
     words, debug = _take_debug(list(sys.argv[1:] if argv is None else argv))
     sys.exit(_run(build_app(), words, debug=debug))

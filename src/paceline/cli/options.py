@@ -18,6 +18,10 @@ Sets = Annotated[
         "--set", "-s", metavar="KEY=VALUE", help="Change one value, as in -s study.samples=5."
     ),
 ]
+RunId = Annotated[
+    Optional[str],
+    typer.Argument(metavar="[RUN]", help="A run's id, or its beginning; else the newest."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print facts as JSON.")]
 Name = Annotated[
     Optional[str],
@@ -39,7 +43,45 @@ Launcher = Annotated[
     Optional[str],
     typer.Option("--launcher", help="Who starts the ranks: direct or torchrun."),
 ]
+Samples = Annotated[
+    Optional[int],
+    typer.Option("--samples", min=1, help="How often each configuration is measured."),
+]
+Iterations = Annotated[
+    Optional[int],
+    typer.Option("--iterations", min=1, help="Iterations that count, instead of an epoch."),
+]
+Detach = Annotated[
+    bool, typer.Option("--detach", "-d", help="Return at once; see logs, wait, stop.")
+]
+Hosts = Annotated[
+    Optional[str],
+    typer.Option(
+        "--hosts",
+        metavar="A,B,…",
+        help="Machines that answer to SSH, the master first: addresses, or USER@ADDRESS:PORT.",
+    ),
+]
+AcceptKeys = Annotated[
+    Optional[bool],
+    typer.Option(
+        "--accept-new-host-keys",
+        help="Trust hosts that are not known yet, and remember their keys.",
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")]
+
+
+def cluster(hosts: str | None, accept_keys: bool | None) -> dict[str, object]:
+    """Return the flags that name the machines, as `overrides` takes them."""
+    if hosts is None and not accept_keys:
+        return {}
+    named = [word for word in (hosts or "").split(",") if word.strip()]
+    return {
+        "cluster__provider": "hosts" if hosts is not None else None,
+        "cluster__hosts": named if hosts is not None else None,
+        "cluster__accept_new_host_keys": accept_keys or None,
+    }
 
 
 def overrides(sets: list[str] | None, **flags: object) -> tuple[str, ...]:

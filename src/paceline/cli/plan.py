@@ -19,7 +19,11 @@ def plan(
     sets: options.Sets = None,
     procs: options.Procs = None,
     batch_size: options.BatchSize = None,
+    samples: options.Samples = None,
+    iterations: options.Iterations = None,
     launcher: options.Launcher = None,
+    hosts: options.Hosts = None,
+    accept_keys: options.AcceptKeys = None,
     json: options.Json = False,
 ) -> None:
     """Show what a spec would run: every configuration, host and command line."""
@@ -30,7 +34,10 @@ def plan(
         sets,
         job__procs_per_node=procs,
         job__args__batch_size=batch_size,
+        study__samples=samples,
+        study__iterations=iterations,
         job__launcher=launcher,
+        **options.cluster(hosts, accept_keys),
     )
     planned = api.plan(spec, overrides=words)
     if json:

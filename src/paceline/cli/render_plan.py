@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from paceline.model.command import render
+from paceline.model.command import REDACTED, Secret
 from paceline.model.plan import PlanReport, RunPlan, StudyPlan
+from paceline.planning.shell import shell_lines
 
 
 def render_plan(planned: PlanReport) -> str:
@@ -37,7 +38,16 @@ def _run_lines(run: RunPlan) -> Iterator[str]:
     yield f"{run.configuration.title}, launcher {run.launcher}; by hand it would be:"
     for host in run.hosts:
         yield f"  on {host.host.name} ({host.host.address}):"
-        for process in host.processes:
-            yield f"    {render(process.command)}"
+        # Only the beginning is moved in: a quoted word may go over several lines.
+        yield from (f"    {line}" for line in shell_lines(run, host))
+    if _has_secrets(run):
+        yield f"  note: {REDACTED} stands for a value that is not shown; by hand, put it in"
     for note in run.notes:
         yield f"  note: {note}"
+
+
+def _has_secrets(run: RunPlan) -> bool:
+    processes = (process for host in run.hosts for process in host.processes)
+    return any(
+        isinstance(value, Secret) for process in processes for value in process.command.env.values()
+    )

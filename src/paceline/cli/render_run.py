@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from paceline.cli import show
 from paceline.errors import Interrupted, JobFailed, MissingProgram, PacelineError
-from paceline.model.record import RunRecord, RunState
+from paceline.model.record import Failure, RunRecord, RunState
 
 
 def show_run(record: RunRecord, *, as_json: bool, detached: bool = False) -> None:
@@ -32,9 +32,14 @@ def failure_of(record: RunRecord) -> PacelineError:
         return JobFailed(f"{record.run_id} is {record.state.value}", hint=f"see {record.folder}")
     if failure.process is not None and failure.exit_code is None:
         return MissingProgram(failure.excerpt, host=failure.host, hint="is it installed there?")
-    excerpt = f"\n{failure.excerpt.rstrip()}" if failure.excerpt else ""
     return JobFailed(
-        f"{record.run_id}: {failure.reason}{excerpt}",
+        f"{record.run_id}: {failure_words(failure)}",
         host=failure.host,
         hint=failure.hint or f"the whole output is in {record.folder / 'logs'}",
     )
+
+
+def failure_words(failure: Failure) -> str:
+    """Return why a run failed, with the first words of its own if it had any."""
+    excerpt = f"\n{failure.excerpt.rstrip()}" if failure.excerpt else ""
+    return f"{failure.reason}{excerpt}"

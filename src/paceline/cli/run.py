@@ -28,19 +28,32 @@ def run(
     procs: options.Procs = None,
     launcher: options.Launcher = None,
     name: options.Name = None,
+    hosts: options.Hosts = None,
+    accept_keys: options.AcceptKeys = None,
     results: options.Results = None,
-    detach: Annotated[
-        bool, typer.Option("--detach", "-d", help="Return at once; see logs, wait, stop.")
-    ] = False,
+    detach: options.Detach = False,
     json: options.Json = False,
 ) -> None:
     """Run a command on every host, once per rank, with the ranks' variables set."""
     from paceline import api
     from paceline.cli.render_run import show_run
 
-    words = options.overrides(sets, name=name, job__procs_per_node=procs, job__launcher=launcher)
-    listen = show.say_raw if json else show.out_raw
+    words = options.overrides(
+        sets,
+        name=name,
+        job__procs_per_node=procs,
+        job__launcher=launcher,
+        **options.cluster(hosts, accept_keys),
+    )
+    listen = show.Relay(show.say_raw if json else show.out_raw)
     record = api.run(
-        command, spec, overrides=words, detach=detach, results=results, on_output=listen
+        command,
+        spec,
+        overrides=words,
+        detach=detach,
+        results=results,
+        on_output=listen,
+        on_interrupt=show.say_stopping,
     )
     show_run(record, as_json=json, detached=detach)
+    listen.settle()

@@ -2,35 +2,109 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import io
 import json
+import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from typing import Any
+from typing import Any, TextIO
+
+from paceline.errors import StorageError
+from paceline.model.command import Secret
+from paceline.supervisor.job import DEFAULT_GRACE_S
+
+
+class ReaderGone(Exception):
+    """Nobody reads our output any more (`paceline logs -f | head`): that is no fault."""
+
+
+def ready_streams() -> None:
+    """Make sure that no letter is a fault, whatever the terminal can show."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def out(text: str) -> None:
-    """Print a result."""
-    sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
+    """Print a result; a reader who has had enough of it is left alone."""
+    with contextlib.suppress(ReaderGone):
+        out_raw(text if text.endswith("\n") else f"{text}\n")
+
+
+def out_raw(text: str) -> None:
+    """Print a piece of somebody else's output as it came; ReaderGone if nobody wants it."""
+    try:
+        _give(sys.stdout, text)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise StorageError(f"the output cannot be written: {reason}") from error
 
 
 def say(text: str) -> None:
     """Print what is not a result: progress, notes, hints."""
-    sys.stderr.write(f"{text}\n")
-    sys.stderr.flush()
-
-
-def out_raw(text: str) -> None:
-    """Print a piece of somebody else's output as it came."""
-    sys.stdout.write(text)
-    sys.stdout.flush()
+    say_raw(f"{text}\n")
 
 
 def say_raw(text: str) -> None:
     """Print a piece of somebody else's output where it is not the result."""
-    sys.stderr.write(text)
-    sys.stderr.flush()
+    # Where stderr itself is broken, nobody is left who could be told.
+    with contextlib.suppress(OSError, ReaderGone):
+        _give(sys.stderr, text)
+
+
+def say_stopping() -> None:
+    """Say that Ctrl-C was heard, since ranks are given some time to end in order."""
+    say(f"stopping …; this takes up to {DEFAULT_GRACE_S:g} s")
+
+
+def _give(stream: TextIO | None, text: str) -> None:
+    if stream is None:  # closed by whoever started us, as in `paceline ls >&-`
+        return
+    try:
+        stream.write(text)
+        stream.flush()
+    except BrokenPipeError as error:
+        let_go(stream)
+        raise ReaderGone from error
+    except OSError:
+        let_go(stream)
+        raise
+
+
+def let_go(stream: TextIO | None) -> None:
+    """Send what else is written, and what is still in the buffer, to nowhere."""
+    if stream is None:
+        return
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+        stream.flush()
+
+
+class Relay:
+    """Passes on the output of a run, which goes on whatever becomes of our own."""
+
+    def __init__(self, give: Callable[[str], None]) -> None:
+        self._give = give
+        self._trouble: StorageError | None = None
+
+    def __call__(self, text: str) -> None:
+        """Pass on a piece."""
+        try:
+            self._give(text)
+        except ReaderGone:
+            pass
+        except StorageError as error:
+            self._trouble = error
+
+    def settle(self) -> None:
+        """Raise what kept a piece from being passed on, now that the run has ended."""
+        if self._trouble is not None:
+            raise self._trouble
 
 
 def out_json(value: object) -> None:
@@ -46,6 +120,8 @@ def plain(value: object) -> Any:
         return value
     if isinstance(value, Enum):
         return value.value
+    if isinstance(value, Secret):
+        return str(value)  # whatever kind of class it is: never by its fields
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         pairs = ((item.name, getattr(value, item.name)) for item in dataclasses.fields(value))
         return {name: plain(item) for name, item in pairs}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Optional
-
 import typer
 
 from paceline.cli import options, show
@@ -15,10 +13,7 @@ def register(app: typer.Typer) -> None:
 
 
 def stop(
-    run_id: Annotated[
-        Optional[str],
-        typer.Argument(metavar="[RUN]", help="A run's id, or its beginning; else the newest."),
-    ] = None,
+    run_id: options.RunId = None,
     json: options.Json = False,
 ) -> None:
     """Stop a run on all its hosts; what it has written is kept."""

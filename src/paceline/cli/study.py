@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Optional
-
 import typer
 
-from paceline.cli import options
+from paceline.cli import options, show
 
 
 def register(app: typer.Typer) -> None:
@@ -21,15 +19,11 @@ def study(
     spec: options.SpecPath = None,
     sets: options.Sets = None,
     name: options.Name = None,
-    samples: Annotated[
-        Optional[int],
-        typer.Option("--samples", min=1, help="How often each configuration is measured."),
-    ] = None,
-    iterations: Annotated[
-        Optional[int],
-        typer.Option("--iterations", min=1, help="Iterations that count, instead of an epoch."),
-    ] = None,
+    samples: options.Samples = None,
+    iterations: options.Iterations = None,
     launcher: options.Launcher = None,
+    hosts: options.Hosts = None,
+    accept_keys: options.AcceptKeys = None,
     results: options.Results = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -45,7 +39,14 @@ def study(
         study__samples=samples,
         study__iterations=iterations,
         job__launcher=launcher,
+        **options.cluster(hosts, accept_keys),
     )
     with observer(quiet=quiet) as watcher:
-        done = api.study(spec, overrides=words, results=results, observer=watcher)
+        done = api.study(
+            spec,
+            overrides=words,
+            results=results,
+            observer=watcher,
+            on_interrupt=show.say_stopping,
+        )
     show_study(done, as_json=json)

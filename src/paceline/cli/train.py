@@ -37,10 +37,10 @@ def train(
     ] = None,
     launcher: options.Launcher = None,
     name: options.Name = None,
+    hosts: options.Hosts = None,
+    accept_keys: options.AcceptKeys = None,
     results: options.Results = None,
-    detach: Annotated[
-        bool, typer.Option("--detach", "-d", help="Return at once; see logs, wait, stop.")
-    ] = False,
+    detach: options.Detach = False,
     json: options.Json = False,
 ) -> None:
     """Train once on the spec's machines and show what the ranks say."""
@@ -56,7 +56,16 @@ def train(
         job__args__batch_size=batch_size,
         job__args__epochs=epochs,
         job__launcher=launcher,
+        **options.cluster(hosts, accept_keys),
     )
-    listen = show.say_raw if json else show.out_raw
-    record = api.train(spec, overrides=words, detach=detach, results=results, on_output=listen)
+    listen = show.Relay(show.say_raw if json else show.out_raw)
+    record = api.train(
+        spec,
+        overrides=words,
+        detach=detach,
+        results=results,
+        on_output=listen,
+        on_interrupt=show.say_stopping,
+    )
     show_run(record, as_json=json, detached=detach)
+    listen.settle()

@@ -7,12 +7,29 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
+class SshAccess:
+    """How a host is reached over SSH; for what is None, the user's ssh config decides.
+
+    `key` is the path of a private key, `jump` is `USER@HOST:PORT` (several with commas), and
+    `host_key` is the only key that is accepted of the host: a public key, or its fingerprint.
+    """
+
+    user: str | None = None
+    port: int | None = None
+    key: str | None = None
+    jump: str | None = None
+    host_key: str | None = None
+
+
+@dataclass(frozen=True)
 class Host:
     """A machine of a cluster. On a single machine both addresses are the loopback's."""
 
     name: str
     address: str
     peer_address: str
+    ssh: SshAccess | None = None
+    slots: int | None = None
 
 
 @dataclass(frozen=True)

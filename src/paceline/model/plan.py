@@ -62,12 +62,27 @@ class ProcessPlan:
 
 
 @dataclass(frozen=True)
+class JobPlace:
+    """Where a job lives on one host: its folder, and the Python that runs the supervisor there.
+
+    `import_path` is what that Python needs on its path to find this package. `workdir` is where
+    the ranks start; without one, where the spec says.
+    """
+
+    job_folder: str
+    python: str
+    import_path: str | None = None
+    workdir: str | None = None
+
+
+@dataclass(frozen=True)
 class HostPlan:
-    """What one host of a run does."""
+    """What one host of a run does; without a `place` of its own, it has that of the run."""
 
     host: Host
     node_rank: int
     processes: tuple[ProcessPlan, ...]
+    place: JobPlace | None = None
 
 
 @dataclass(frozen=True)
@@ -94,6 +109,11 @@ class RunPlan:
     def world_size(self) -> int:
         """How many ranks run in total."""
         return self.configuration.world_size
+
+    def place_on(self, host: Host) -> JobPlace:
+        """Return where the run's job lives on one of its hosts."""
+        own = next((item.place for item in self.hosts if item.host.name == host.name), None)
+        return own or JobPlace(self.job_folder, self.python, self.import_path)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ class RunState(str, Enum):
     FAILED = "failed"
     STOPPED = "stopped"
     LOST = "lost"
+    UNREADABLE = "unreadable"
 
     @property
     def ended(self) -> bool:

@@ -16,7 +16,7 @@ def demo_mapping(cores: int, cifar10: str | None) -> dict[str, Any]:
     procs = [2**power for power in range(cores.bit_length()) if 2**power <= cores]
     # One thread each: a process then stands for one core, and the study for what cores are worth.
     return {
-        "name": "demo",
+        "name": f"demo-{data['dataset']}",
         "data": data,
         "job": {"program": "dcgan", "threads": 1, "args": {"batch_size": 16}},
         "study": {

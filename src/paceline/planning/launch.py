@@ -12,7 +12,7 @@ from typing import Protocol
 
 from paceline.model.command import Command, Secret
 from paceline.model.host import Cluster, HostFacts
-from paceline.model.plan import Configuration, HostPlan, ProcessPlan
+from paceline.model.plan import Configuration, HostPlan, JobPlace, ProcessPlan
 from paceline.model.spec import Spec
 from paceline.planning.environment import host_environment, rank_environment
 from paceline.planning.payload import Payload, payload_of
@@ -23,25 +23,32 @@ _RENDEZVOUS_TIMEOUT_S = 120
 
 @dataclass(frozen=True)
 class Launch:
-    """All that a launcher needs to know; `facts` are those of the hosts in use, in order."""
+    """All that a launcher needs to know.
+
+    `facts` and `places` are those of the hosts in use, in order.
+    """
 
     spec: Spec
     configuration: Configuration
     cluster: Cluster
     facts: tuple[HostFacts, ...]
-    job_folder: str
-    python: str
-    import_path: str | None
+    places: tuple[JobPlace, ...]
     master_address: str
     master_port: int
     measured: bool
 
-    @property
-    def payload(self) -> Payload:
-        """What every rank executes."""
-        return payload_of(
-            self.spec, self.configuration, job_folder=self.job_folder, measured=self.measured
-        )
+    def payload(self, node_rank: int) -> Payload:
+        """Return what every rank of a host executes."""
+        folder = self.places[node_rank].job_folder
+        return payload_of(self.spec, self.configuration, job_folder=folder, measured=self.measured)
+
+    def python(self, node_rank: int) -> str:
+        """Return the interpreter of the ranks on a host."""
+        return self.spec.runtime.python or self.places[node_rank].python
+
+    def workdir(self, node_rank: int) -> str | None:
+        """Return the folder in which the ranks of a host start."""
+        return self.places[node_rank].workdir or self.spec.job.workdir
 
     def environment(self, node_rank: int) -> dict[str, str | Secret]:
         """Return the variables that all processes of a host share."""
@@ -49,8 +56,8 @@ class Launch:
             self.spec,
             self.configuration,
             self.facts[node_rank],
-            job_folder=self.job_folder,
-            import_path=self.import_path,
+            job_folder=self.places[node_rank].job_folder,
+            import_path=self.places[node_rank].import_path,
             measured=self.measured,
         )
 
@@ -65,7 +72,6 @@ class Launcher(Protocol):
 
 def direct(launch: Launch) -> tuple[HostPlan, ...]:
     """Start every rank by itself, with plain environment variables."""
-    argv = launch.payload.argv(launch.python)
     procs = launch.configuration.procs_per_node
 
     def process(node_rank: int, local_rank: int) -> ProcessPlan:
@@ -78,7 +84,8 @@ def direct(launch: Launch) -> tuple[HostPlan, ...]:
             master_port=launch.master_port,
         )
         env = {**launch.environment(node_rank), **place}
-        command = Command(argv=argv, env=env, cwd=launch.spec.job.workdir)
+        argv = launch.payload(node_rank).argv(launch.python(node_rank))
+        command = Command(argv=argv, env=env, cwd=launch.workdir(node_rank))
         return ProcessPlan(name=f"rank-{rank}", command=command, ranks=(rank,))
 
     return tuple(
@@ -93,9 +100,9 @@ def torchrun(launch: Launch) -> tuple[HostPlan, ...]:
 
     def process(node_rank: int) -> ProcessPlan:
         command = Command(
-            argv=(*_torchrun_words(launch, node_rank), *launch.payload.torchrun_words()),
+            argv=(*_torchrun_words(launch, node_rank), *launch.payload(node_rank).torchrun_words()),
             env={**launch.environment(node_rank), "NODE_RANK": str(node_rank)},
-            cwd=launch.spec.job.workdir,
+            cwd=launch.workdir(node_rank),
         )
         first = node_rank * procs
         ranks = tuple(range(first, first + procs))
@@ -118,7 +125,7 @@ def _torchrun_words(launch: Launch, node_rank: int) -> tuple[str, ...]:
     from leaving one of its own in /tmp.
     """
     configuration, job = launch.configuration, launch.spec.job
-    words = [launch.python, "-m", "torch.distributed.run"]
+    words = [launch.python(node_rank), "-m", "torch.distributed.run"]
     words += ["--nnodes", str(configuration.nodes), "--node-rank", str(node_rank)]
     words += ["--nproc-per-node", str(configuration.procs_per_node)]
     words += ["--master-addr", launch.master_address, "--master-port", str(launch.master_port)]
@@ -126,4 +133,4 @@ def _torchrun_words(launch: Launch, node_rank: int) -> tuple[str, ...]:
         words += ["--rdzv-conf", f"timeout={_RENDEZVOUS_TIMEOUT_S}"]
     if job.max_restarts:
         words += ["--max-restarts", str(job.max_restarts)]
-    return (*words, "--log-dir", f"{launch.job_folder}/torchrun")
+    return (*words, "--log-dir", f"{launch.places[node_rank].job_folder}/torchrun")

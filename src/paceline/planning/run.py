@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from paceline.errors import PlanError
-from paceline.model.host import Cluster, HostFacts
-from paceline.model.plan import Configuration, RunPlan
+from paceline.model.host import Cluster, Host, HostFacts
+from paceline.model.plan import Configuration, HostPlan, JobPlace, RunPlan
 from paceline.model.spec import Spec
 from paceline.planning.fit import crowded, require_fit
 from paceline.planning.launch import LAUNCHERS, Launch
@@ -26,25 +27,26 @@ def plan_run(
     import_path: str | None,
     port: int,
     measured: bool,
+    places: Mapping[str, JobPlace] | None = None,
 ) -> RunPlan:
     """Return what every host does for one run of a configuration.
 
     `facts` are those of the cluster's hosts, by their names. `job_folder` is where the job lives
     on each of them, `python` the one that runs Paceline's own parts there (and the job, unless
     the spec names another), `port` is free on the master. `measured` is a sample of a study; a
-    run that is not measured goes on as long as the job's own arguments say.
+    run that is not measured goes on as long as the job's own arguments say. `places` says for
+    each host where the job lives there, where that differs between them.
     """
     known = _in_order(cluster, facts)
     require_fit((configuration,), known, oversubscribe=spec.job.oversubscribe)
+    common = JobPlace(job_folder, python, import_path)
     alone = configuration.nodes == 1
     launch = Launch(
         spec=spec,
         configuration=configuration,
         cluster=cluster,
         facts=known[: configuration.nodes],
-        job_folder=job_folder,
-        python=spec.runtime.python or python,
-        import_path=import_path,
+        places=_places(cluster.hosts[: configuration.nodes], places, common),
         master_address=_LOOPBACK_ADDRESS if alone else cluster.master.peer_address,
         master_port=spec.job.master_port or port,
         measured=measured,
@@ -53,7 +55,7 @@ def plan_run(
         run_id=run_id,
         configuration=configuration,
         launcher=spec.job.launcher,
-        hosts=LAUNCHERS[spec.job.launcher](launch),
+        hosts=_placed(LAUNCHERS[spec.job.launcher](launch), places),
         master_address=launch.master_address,
         master_port=launch.master_port,
         job_folder=job_folder,
@@ -62,6 +64,18 @@ def plan_run(
         timeout_s=spec.job.timeout,
         notes=tuple(_notes(configuration, launch.facts)),
     )
+
+
+def _places(
+    hosts: Sequence[Host], places: Mapping[str, JobPlace] | None, common: JobPlace
+) -> tuple[JobPlace, ...]:
+    return tuple((places or {}).get(host.name, common) for host in hosts)
+
+
+def _placed(
+    plans: tuple[HostPlan, ...], places: Mapping[str, JobPlace] | None
+) -> tuple[HostPlan, ...]:
+    return tuple(replace(plan, place=(places or {}).get(plan.host.name)) for plan in plans)
 
 
 def _in_order(cluster: Cluster, facts: Mapping[str, HostFacts]) -> tuple[HostFacts, ...]:

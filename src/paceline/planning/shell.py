@@ -12,11 +12,15 @@ from paceline.supervisor.job import EVENTS_FOLDER, OUT_FOLDER
 
 def shell_lines(run: RunPlan, host: HostPlan) -> tuple[str, ...]:
     """Return the lines for one host; all processes but the last go to the background."""
-    folders = (f"{run.job_folder}/{EVENTS_FOLDER}", f"{run.job_folder}/{OUT_FOLDER}")
-    lines = [f"mkdir -p {shlex.join(folders)}"] if host.processes else []
-    lines += [render(process.command) for process in host.processes]
-    return tuple(
-        f"{line} &" if 0 < place < len(lines) - 1 else line for place, line in enumerate(lines)
+    if not host.processes:
+        return ()
+    folder = run.place_on(host.host).job_folder
+    *background, last = [render(process.command) for process in host.processes]
+    return (
+        f"mkdir -p {shlex.join([f'{folder}/{EVENTS_FOLDER}', f'{folder}/{OUT_FOLDER}'])}",
+        *(f"{line} &" for line in background),
+        last,
+        *(("wait",) if background else ()),
     )
 
 

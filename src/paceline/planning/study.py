@@ -49,7 +49,7 @@ def plan_study(
 
 def training_configuration(spec: Spec, facts: Sequence[HostFacts]) -> Configuration:
     """Return what the job itself describes, `paceline train` runs; PlanError if it does not fit."""
-    configuration = _job_configuration(spec)
+    configuration = _job_configuration(spec, facts)
     require_fit((configuration,), facts, oversubscribe=spec.job.oversubscribe)
     return configuration
 
@@ -88,8 +88,10 @@ def study_digest(spec: Spec, code_digest: str | None = None) -> str:
     job = {name: value for name, value in plain["job"].items() if name not in _NO_EFFECT}
     if spec.job.script is not None:
         # By content and not by place: a project that was moved measures the same.
-        job["script"] = [PurePath(spec.job.script).name, code_digest]
-    cluster = {name: value for name, value in plain["cluster"].items() if name != "nodes"}
+        job["script"] = PurePath(spec.job.script).name
+    job["code"] = code_digest
+    beside = ("nodes", "accept_new_host_keys")
+    cluster = {name: value for name, value in plain["cluster"].items() if name not in beside}
     data = {name: value for name, value in plain["data"].items() if name != "download"}
     measurement = spec.measurement
     measure = [measurement.kind, measurement.amount, measurement.warmup]
@@ -104,9 +106,9 @@ def study_digest(spec: Spec, code_digest: str | None = None) -> str:
     )
 
 
-def _job_configuration(spec: Spec) -> Configuration:
+def _job_configuration(spec: Spec, facts: Sequence[HostFacts]) -> Configuration:
     return Configuration(
-        nodes=spec.cluster.nodes,
+        nodes=spec.cluster.nodes or max(1, len(facts)),
         procs_per_node=spec.job.procs_per_node,
         batch_size=batch_size_of(spec),
     )
@@ -118,7 +120,7 @@ def _argument_axes(spec: Spec) -> tuple[str, ...]:
 
 def _grid_points(spec: Spec, facts: Sequence[HostFacts]) -> Iterator[Configuration]:
     grid = spec.study.grid or _default_grid(facts)
-    job = _job_configuration(spec)
+    job = _job_configuration(spec, facts)
     names = _argument_axes(spec)
     axes: tuple[Sequence[Any], ...] = (
         grid.get("nodes", (job.nodes,)),

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
 from paceline.model.command import REDACTED, Command, Secret
-from paceline.model.host import Host
+from paceline.model.host import Host, SshAccess
 from paceline.model.plan import (
     Configuration,
     HostPlan,
+    JobPlace,
     PlannedSample,
     ProcessPlan,
     RunPlan,
@@ -53,9 +54,10 @@ def run_to_plain(record: RunRecord) -> dict[str, Any]:
 def run_from_plain(data: Mapping[str, Any], folder: Path) -> RunRecord:
     """Read a run record; its folder is where it was found, so that folders may be moved."""
     failure = data["failure"]
+    known = {item.name for item in fields(RunRecord)}
     return RunRecord(
         **{
-            **data,
+            **{name: value for name, value in data.items() if name in known},
             "state": RunState(data["state"]),
             "folder": folder,
             "configuration": configuration_from_plain(data["configuration"]),
@@ -72,7 +74,10 @@ def study_to_plain(record: StudyRecord) -> dict[str, Any]:
 
 def study_from_plain(data: Mapping[str, Any], folder: Path) -> StudyRecord:
     """Read a study record from JSON data."""
-    return StudyRecord(**{**data, "folder": folder})
+    known = {item.name for item in fields(StudyRecord)}
+    return StudyRecord(
+        **{**{name: value for name, value in data.items() if name in known}, "folder": folder}
+    )
 
 
 def plan_to_plain(plan: RunPlan) -> dict[str, Any]:
@@ -96,6 +101,7 @@ def _host_plan_to_plain(plan: HostPlan) -> dict[str, Any]:
     return {
         "host": asdict(plan.host),
         "node_rank": plan.node_rank,
+        "place": None if plan.place is None else asdict(plan.place),
         "processes": [
             {
                 "name": process.name,
@@ -133,7 +139,18 @@ def _host_plan_from_plain(data: Mapping[str, Any]) -> HostPlan:
         )
         for item in data["processes"]
     )
-    return HostPlan(host=Host(**data["host"]), node_rank=data["node_rank"], processes=processes)
+    place = data.get("place")
+    return HostPlan(
+        host=_host_from_plain(data["host"]),
+        node_rank=data["node_rank"],
+        processes=processes,
+        place=JobPlace(**place) if place else None,
+    )
+
+
+def _host_from_plain(data: Mapping[str, Any]) -> Host:
+    access = data.get("ssh")
+    return Host(**{**data, "ssh": SshAccess(**access) if access else None})
 
 
 def study_plan_to_plain(plan: StudyPlan) -> dict[str, Any]:

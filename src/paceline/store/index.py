@@ -6,6 +6,8 @@ folder is gone are passed over.
 
 from __future__ import annotations
 
+import contextlib
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,7 +25,10 @@ CREATE TABLE IF NOT EXISTS folder (
     PRIMARY KEY (kind, path)
 );
 CREATE INDEX IF NOT EXISTS folder_by_name ON folder (kind, name);
+PRAGMA user_version = 1;
 """
+_VERSION = 1
+_LITTLE_BYTES = 256 * 1024
 
 
 class Index:
@@ -63,8 +68,10 @@ class Index:
         except (sqlite3.Error, OSError) as error:
             raise self._unusable(error) from error
         try:
-            database.execute("PRAGMA journal_mode = WAL")
-            database.executescript(_SCHEMA)
+            if database.execute("PRAGMA user_version").fetchone() != (_VERSION,):
+                # Only once: a look at the index must work on a full disk.
+                database.execute("PRAGMA journal_mode = WAL")
+                database.executescript(_SCHEMA)
             with database:
                 yield database
         except sqlite3.Error as error:
@@ -73,6 +80,12 @@ class Index:
             database.close()
 
     def _unusable(self, error: Exception) -> StorageError:
+        with contextlib.suppress(OSError):
+            if shutil.disk_usage(self._path.parent).free < _LITTLE_BYTES:
+                return StorageError(
+                    f"the disk is full: the index {self._path} cannot be written",
+                    hint="free some space and run the same command again",
+                )
         return StorageError(
             f"the index {self._path} cannot be used: {error}",
             hint="make its folder writable or set PACELINE_HOME to one that is; "

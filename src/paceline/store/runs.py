@@ -13,14 +13,14 @@ import fcntl
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TextIO
 
 from paceline.errors import Conflict, NotFound, StorageError
-from paceline.model.plan import RunPlan, StudyPlan
-from paceline.model.record import RunRecord, RunState, StudyRecord
+from paceline.model.plan import Configuration, RunPlan, StudyPlan
+from paceline.model.record import Failure, RunRecord, RunState, StudyRecord
 from paceline.ports import Clock
 from paceline.store import codec
 from paceline.store.files import storage_errors, write_atomically
@@ -59,17 +59,19 @@ class FileRunStore:
 
     def plan_of(self, record: RunRecord) -> RunPlan:
         """Return the plan that a run was created with."""
-        return codec.plan_from_plain(_read_json(record.folder / PLAN_FILE))
+        path = record.folder / PLAN_FILE
+        with _damage(path):
+            return codec.plan_from_plain(_read_json(path))
 
     def run(self, run_id: str) -> RunRecord:
         """Return a run by its id, an unambiguous beginning of it, or its folder."""
         folder = Path(run_id)
-        if (folder / RUN_FILE).is_file():
+        if _holds(folder, RUN_FILE):
             return _read_run(folder.resolve())
         found = [
             (name, path)
             for name, path in self._index.named("run", run_id)
-            if (path / RUN_FILE).is_file()
+            if _holds(path, RUN_FILE)
         ]
         exact = [path for name, path in found if name == run_id]
         if exact:
@@ -90,7 +92,7 @@ class FileRunStore:
             paths = tuple(folder.iterdir()) if folder.is_dir() else ()
         else:
             paths = self._index.all("run")
-        records = [_read_run(path) for path in paths if (path / RUN_FILE).is_file()]
+        records = [_listed_run(path) for path in paths if _holds(path, RUN_FILE)]
         wanted = [record for record in records if not states or record.state in states]
         return tuple(sorted(wanted, key=lambda record: -record.created_at))
 
@@ -99,7 +101,7 @@ class FileRunStore:
     ) -> StudyRecord:
         """Create the study, or return it where it exists with the same digest; else Conflict."""
         folder = self._results / plan.name
-        if (folder / STUDY_FILE).is_file():
+        if _holds(folder, STUDY_FILE):
             known = _read_study(folder)
             if known.digest != plan.digest:
                 raise Conflict(
@@ -124,34 +126,43 @@ class FileRunStore:
     def study(self, name: str) -> StudyRecord:
         """Return a study by its folder, by its name here, or by its name anywhere."""
         for folder in (Path(name), self._results / name):
-            if (folder / STUDY_FILE).is_file():
+            if _holds(folder, STUDY_FILE):
                 return _read_study(folder.resolve())
         for known, folder in self._index.named("study", name):
-            if known == name and (folder / STUDY_FILE).is_file():
+            if known == name and _holds(folder, STUDY_FILE):
                 return _read_study(folder)
         raise NotFound(f"there is no study {name!r}", hint="`paceline ls` shows the studies")
 
     def study_plan(self, study: StudyRecord) -> StudyPlan:
         """Return the plan that a study was last opened with."""
-        return codec.study_plan_from_plain(_read_json(study.folder / PLAN_FILE))
+        path = study.folder / PLAN_FILE
+        with _damage(path):
+            return codec.study_plan_from_plain(_read_json(path))
 
     def studies(self) -> tuple[StudyRecord, ...]:
         """Return the studies that are known, newest first."""
         paths = self._index.all("study")
-        return tuple(_read_study(path) for path in paths if (path / STUDY_FILE).is_file())
+        readable = []
+        for path in paths:
+            # A damaged study is named by `report`; it must not hide the others from a list.
+            with suppress(StorageError):
+                readable += [_read_study(path)] if _holds(path, STUDY_FILE) else []
+        return tuple(readable)
 
     def reread(self, record: RunRecord) -> RunRecord:
         """Return a run as it is written down now."""
         return _read_run(record.folder)
 
     @contextmanager
-    def lock(self, record: StudyRecord | RunRecord) -> Iterator[None]:
-        """Keep other processes from a study or run while inside; Conflict if one is at work."""
-        path = record.folder / LOCK_FILE
+    def lock(self, what: RunRecord | str) -> Iterator[None]:
+        """Keep others from a run, or a study of a name, while inside; Conflict if one is there."""
+        folder = self._results / what if isinstance(what, str) else what.folder
+        path = folder / LOCK_FILE
         with storage_errors(path):
+            folder.mkdir(parents=True, exist_ok=True)
             file = path.open("a+")
         with file:
-            _take_lock(file, record)
+            _take_lock(file, what if isinstance(what, str) else what.run_id)
             file.truncate(0)
             file.write(str(os.getpid()))
             file.flush()
@@ -164,26 +175,62 @@ class FileRunStore:
         return path
 
 
-def _take_lock(file: TextIO, record: StudyRecord | RunRecord) -> None:
+def _take_lock(file: TextIO, name: str) -> None:
     try:
         # The kernel lets go of the lock when its holder dies, however it dies.
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         file.seek(0)
         holder = file.read().strip() or "unknown"
-        name = record.name if isinstance(record, StudyRecord) else record.run_id
         raise Conflict(
             f"{name} is being worked on by process {holder}",
             hint="wait for it, or stop it with Ctrl-C where it runs",
         ) from error
 
 
+def _holds(folder: Path, name: str) -> bool:
+    with storage_errors(folder):
+        return (folder / name).is_file()
+
+
 def _read_run(folder: Path) -> RunRecord:
-    return codec.run_from_plain(_read_json(folder / RUN_FILE), folder)
+    path = folder / RUN_FILE
+    with _damage(path):
+        return codec.run_from_plain(_read_json(path), folder)
+
+
+def _listed_run(folder: Path) -> RunRecord:
+    """Return a run for a list, in which one that is damaged stands among the others."""
+    try:
+        return _read_run(folder)
+    except StorageError as error:
+        return RunRecord(
+            run_id=folder.name,
+            kind="unknown",
+            state=RunState.UNREADABLE,
+            configuration=Configuration(nodes=1, procs_per_node=1),
+            folder=folder,
+            created_at=(folder / RUN_FILE).stat().st_mtime,
+            study=folder.parent.parent.name if folder.parent.name == "runs" else None,
+            failure=Failure(error.message, hint=error.hint),
+        )
 
 
 def _read_study(folder: Path) -> StudyRecord:
-    return codec.study_from_plain(_read_json(folder / STUDY_FILE), folder)
+    path = folder / STUDY_FILE
+    with _damage(path):
+        return codec.study_from_plain(_read_json(path), folder)
+
+
+@contextmanager
+def _damage(path: Path) -> Iterator[None]:
+    """Say which file does not hold what it should."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise StorageError(
+            f"{path} is damaged: {error!r}", hint="move its folder away, or restore it from a copy"
+        ) from error
 
 
 def _write_json(path: Path, data: Mapping[str, Any]) -> None:
@@ -192,11 +239,6 @@ def _write_json(path: Path, data: Mapping[str, Any]) -> None:
 
 def _read_json(path: Path) -> dict[str, Any]:
     with storage_errors(path):
-        text = path.read_text()
-    try:
-        data: dict[str, Any] = json.loads(text)
-    except ValueError as error:
-        raise StorageError(
-            f"{path} is damaged: {error}", hint="move its folder away, or restore it from a copy"
-        ) from error
+        text = path.read_text(encoding="utf-8")
+    data: dict[str, Any] = json.loads(text)
     return data

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import codecs
 import contextlib
 import os
 import signal
@@ -12,6 +11,7 @@ from typing import cast
 
 from paceline.model.command import Command
 from paceline.supervisor import procfs
+from paceline.transports.reading import last_bytes, lines_of
 
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
 _CHUNK_BYTES = 64 * 1024
@@ -113,24 +113,13 @@ class ChildProcess:
         out, err = await reading
         return out.decode("utf-8", "replace"), err.decode("utf-8", "replace")
 
-    async def lines(self) -> AsyncGenerator[str, None]:
+    def lines(self) -> AsyncGenerator[str, None]:
         """Yield the lines of stdout as they come, however long they are."""
-        decode = codecs.getincrementaldecoder("utf-8")("replace").decode
-        begun = ""
-        while data := await self._protocol.readers[_STDOUT].read(_CHUNK_BYTES):
-            *whole, begun = (begun + decode(data)).split("\n")
-            for line in whole:
-                yield line
-        begun += decode(b"", final=True)
-        if begun:
-            yield begun
+        return lines_of(self._protocol.readers[_STDOUT])
 
     async def last_errors(self, size: int) -> str:
         """Read stderr to its end and return what it said last."""
-        tail = b""
-        while data := await self._protocol.readers[_STDERR].read(_CHUNK_BYTES):
-            tail = (tail + data)[-size:]
-        return tail.decode("utf-8", "replace")
+        return await last_bytes(self._protocol.readers[_STDERR], size)
 
     async def end(self) -> None:
         """End the child and its group if it still runs, and let go of its pipes.

@@ -76,7 +76,9 @@ class LocalTransport:
     async def get(self, source: str, target: Path, *, timeout_s: float | None = 600.0) -> None:
         """Copy a file to exactly `target`, or what is in a folder into the folder `target`."""
         copying = Copying()
-        await self._copy(copying, lambda: copying.copy(Path(source), target), source, timeout_s)
+        await self._copy(
+            copying, lambda: copying.copy(Path(source), target), str(target), timeout_s
+        )
 
     async def tunnel(self, port: int) -> int:
         """Return the port itself: the host's loopback is ours."""
@@ -143,13 +145,13 @@ class LocalTransport:
                 await task
 
     def _not_copied(self, error: OSError, path: str) -> StorageError:
-        where = error.filename or path
         if error.errno in {errno.ENOSPC, errno.EDQUOT}:
             return StorageError(
-                f"the disk is full: {where} cannot be written",
+                f"the disk is full: {path} cannot be written",
                 host=self._host.name,
                 hint="Free some space, or choose a folder on another disk.",
             )
+        where = error.filename or path
         return StorageError(
             f"{where} cannot be copied: {error.strerror or error}", host=self._host.name
         )

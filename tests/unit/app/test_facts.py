@@ -40,18 +40,8 @@ def test_a_host_is_asked_by_its_own_interpreter() -> None:
     facts = asyncio.run(gather_facts(transport, "/opt/python", "/opt/lib"))
     assert facts == HostFacts("n", 8, gpus=(Gpu("T4", 15360),))
     (command,) = transport.machine.history
-    assert command.argv == ("/opt/python", "-m", "paceline.supervisor", "facts")
-    assert command.env == {"PYTHONPATH": "/opt/lib"}
-
-
-def test_our_own_variable_is_no_fact_of_the_host() -> None:
-    """The import path that we ask with is not taken for the host's own."""
-    environment = {"PYTHONPATH": "/opt/lib", "OMP_NUM_THREADS": "2"}
-    answer = json.dumps({"hostname": "n", "cores": 8, "environment": environment}).encode()
-    facts = asyncio.run(gather_facts(fake_with(answer), "/opt/python", "/opt/lib"))
-    assert facts.environment == {"OMP_NUM_THREADS": "2"}
-    facts = asyncio.run(gather_facts(fake_with(answer), "/opt/python", None))
-    assert facts.environment == environment
+    assert (command.argv[0], command.argv[-1]) == ("/opt/python", "/opt/lib")
+    assert "PYTHONPATH" not in command.env, "the host's own is one of the facts"
 
 
 def test_everything_that_is_collected_arrives() -> None:

@@ -21,7 +21,7 @@ def test_the_demo_is_a_small_study_of_this_machine(cores: int, procs: list[int])
     assert {item.batch_size for item in plan.configurations} == {16}
     assert len(plan.samples) == DEMO_SAMPLES * len(procs)
     assert (spec.measurement.kind, spec.measurement.amount) == ("iterations", DEMO_ITERATIONS)
-    assert (spec.job.program, spec.data.dataset, spec.name) == ("dcgan", "fake", "demo")
+    assert (spec.job.program, spec.data.dataset, spec.name) == ("dcgan", "fake", "demo-fake")
 
 
 def test_the_demo_takes_real_images_where_they_are() -> None:

@@ -47,6 +47,7 @@ def test_a_script_can_be_typed_by_hand() -> None:
         "mkdir -p '/jobs/r 1/events' '/jobs/r 1/out'\n"
         f"{rank.format(0)} &\n"
         f"{rank.format(1)}\n"
+        "wait\n"
     )
 
 

@@ -128,7 +128,8 @@ def _private(path: Path) -> bool:
 def _unknown_key(path: Path) -> str:
     *parent, key = path
     known = sections()
-    here = list(known[tuple(parent)].model_fields) if tuple(parent) in known else []
+    section = tuple(part for part in parent if not isinstance(part, int))
+    here = list(known[section].model_fields) if section in known else []
     near = get_close_matches(str(key), here, n=1)
     if near:
         return f"unknown key; did you mean {near[0]}?"

@@ -9,7 +9,7 @@ from paceline.model.spec.complaints import sections
 from paceline.model.spec.rules import Problem
 
 _LATER: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    ("cluster", "provider", ("hosts", "ec2")),
+    ("cluster", "provider", ("ec2",)),
     ("runtime", "kind", ("venv", "docker")),
     ("job", "launcher", ("mpirun",)),
 )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from paceline.model.spec.rules import Path, Problem
-from paceline.model.spec.sections import HOW_TO_MEASURE, WHAT_TO_RUN
+from paceline.model.spec.sections import HOW_TO_MEASURE, WHAT_TO_RUN, WHERE_HOSTS_ARE
 from paceline.model.spec.yaml_text import parse_yaml
 
 OVERRIDE_FLAG = "--set"
@@ -19,7 +19,9 @@ _FREE = (
     ("study", "grid"), ("study", "baseline", "args"),
 )  # fmt: skip
 # To set one of these is to take the others back.
-_RIVALS = (("job", WHAT_TO_RUN), ("study", HOW_TO_MEASURE))
+_RIVALS = (
+    ("job", WHAT_TO_RUN), ("study", HOW_TO_MEASURE), ("cluster", WHERE_HOSTS_ARE),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ from paceline.model.spec.rules import Path as KeyPath
 from paceline.model.spec.rules import Problem
 
 _PATHS: tuple[KeyPath, ...] = (
+    ("cluster", "hostfile"),
+    ("cluster", "inventory"),
     ("data", "root"),
     ("job", "script"),
     ("job", "workdir"),
@@ -32,19 +34,35 @@ def make_absolute(data: dict[str, Any], base_of: Callable[[KeyPath], Path]) -> N
         value = inside(data, path)
         if not isinstance(value, str) or not value.strip():
             continue
-        if path == ("runtime", "python") and "/" not in value:
-            continue  # a program's name, to be found on the host's PATH
-        full = base_of(path) / os.path.expanduser(value)  # noqa: PTH111 - never raises
-        inside(data, path[:-1])[path[-1]] = os.path.normpath(full)
+        if path == ("runtime", "python") and not _is_here(value, data):
+            continue
+        inside(data, path[:-1])[path[-1]] = _absolute(value, base_of(path))
+    entries = inside(data, ("cluster", "hosts"))
+    for index, entry in enumerate(entries if isinstance(entries, list) else ()):
+        if isinstance(entry, dict) and isinstance(entry.get("key"), str):
+            base = base_of(("cluster", "hosts", index, "key"))
+            entry["key"] = _absolute(entry["key"], base)
+
+
+def _absolute(value: str, base: Path) -> str:
+    return os.path.normpath(base / os.path.expanduser(value))  # noqa: PTH111 - never raises
+
+
+def _is_here(python: str, data: dict[str, Any]) -> bool:
+    """Whether a Python is a path of this machine, and not a name or a path of the hosts."""
+    return "/" in python and inside(data, ("cluster", "provider")) in (None, "local")
 
 
 def missing_files(data: dict[str, Any]) -> Iterator[Problem]:
     """Yield a problem for every file or folder that is named and not there."""
-    checks = (
+    checks = [
         (("job", "script"), "file", os.path.isfile),
         (("job", "workdir"), "folder", os.path.isdir),
-        (("runtime", "python"), "file", os.path.isfile),
-    )
+        (("cluster", "hostfile"), "file", os.path.isfile),
+        (("cluster", "inventory"), "file", os.path.isfile),
+    ]
+    if _is_here(str(inside(data, ("runtime", "python"))), data):
+        checks.append((("runtime", "python"), "file", os.path.isfile))
     for path, kind, there in checks:
         value = inside(data, path)
         # A word without a slash is a program's name; a NUL is somebody else's complaint.

@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from itertools import combinations
 from typing import Any
 
-from paceline.model.spec.sections import HOW_TO_MEASURE, WHAT_TO_RUN
+from paceline.model.spec.sections import HOW_TO_MEASURE, WHAT_TO_RUN, WHERE_HOSTS_ARE
 
 Path = tuple[str | int, ...]
 
@@ -50,6 +50,7 @@ def broken_rules(data: Mapping[str, Any]) -> Iterator[Problem]:
     job, study = _section(data, "job"), _section(data, "study")
     yield from _one_of("job", job, WHAT_TO_RUN)
     yield from _one_of("study", study, HOW_TO_MEASURE)
+    yield from _cluster(_section(data, "cluster"))
     yield from _restarts(job)
     yield from _command(job)
     for section in ("job", "runtime"):
@@ -69,6 +70,18 @@ def _one_of(section: str, data: Mapping[str, Any], names: Sequence[str]) -> Iter
     given = [name for name in names if data.get(name) is not None]
     for name in given[1:]:
         yield Problem((section, name), f"stands beside {section}.{given[0]}; give only one of them")
+
+
+def _cluster(cluster: Mapping[str, Any]) -> Iterator[Problem]:
+    yield from _one_of(
+        "cluster", {key: value or None for key, value in cluster.items()}, WHERE_HOSTS_ARE
+    )
+    given = [name for name in WHERE_HOSTS_ARE if cluster.get(name)]
+    remote = cluster.get("provider") == "hosts"
+    if given and not remote:
+        yield Problem(("cluster", given[0]), "needs `provider: hosts`")
+    if remote and not given:
+        yield Problem(("cluster",), f"needs the hosts: give {', '.join(WHERE_HOSTS_ARE)}")
 
 
 def _restarts(job: Mapping[str, Any]) -> Iterator[Problem]:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from paceline.model.spec.hostwords import host_words
 from paceline.model.spec.types import (
     Arguments,
     ArgumentWord,
@@ -27,6 +28,7 @@ from paceline.model.spec.types import (
 
 WHAT_TO_RUN = ("program", "script", "command")
 HOW_TO_MEASURE = ("measure", "iterations", "seconds")
+WHERE_HOSTS_ARE = ("hosts", "hostfile", "inventory")
 
 
 class Section(BaseModel):
@@ -35,15 +37,61 @@ class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
-class LocalCluster(Section):
-    """This machine."""
+class HostEntry(Section):
+    """One host, as an address or with more: `192.0.2.7`, `ubuntu@node7:2222`, or these keys."""
 
-    provider: Literal["local"] = Field("local", description="Who supplies the hosts.")
-    nodes: Few = Field(1, description="How many hosts a run uses. This machine is one.")
+    address: Text = Field(description="Where we reach it: an address, a name, or an ssh alias.")
+    private_address: Text | None = Field(
+        None, description="Where its peers reach it; else the same."
+    )
+    user: Text | None = Field(None, description="Who logs in; else as your ssh config says.")
+    port: Port | None = Field(None, description="The port of sshd; else as your ssh config says.")
+    key: PathText | None = Field(
+        None, description="The private key; else those of your agent and your ssh config."
+    )
+    jump: Text | None = Field(
+        None, description="The host that leads to it: `USER@HOST:PORT`; several with commas."
+    )
+    host_key: Text | None = Field(
+        None, description="The one host key that is accepted: `ssh-ed25519 AAAA…` or `SHA256:…`."
+    )
+    slots: Few | None = Field(None, description="How many ranks mpirun may start on it.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_text(cls, data: Any) -> Any:
+        return host_words(data) if isinstance(data, str) else data
 
 
-# Further providers join here, as a union that `provider` tells apart.
-ClusterSpec = LocalCluster
+def _or_text(schema: dict[str, Any]) -> None:
+    schema["items"] = {"anyOf": [{"type": "string"}, schema["items"]]}
+
+
+class ClusterSpec(Section):
+    """The hosts, and who supplies them."""
+
+    provider: Literal["local", "hosts"] = Field(
+        "local",
+        description="Who supplies the hosts: `local` is this machine, `hosts` are any machines "
+        "that answer to SSH.",
+    )
+    nodes: Few | None = Field(None, description="How many hosts a run uses; else all there are.")
+    hosts: tuple[HostEntry, ...] = Field(
+        (),
+        description="The hosts, the master first: addresses, or the keys of `cluster.hosts`.",
+        json_schema_extra=_or_text,
+    )
+    hostfile: PathText | None = Field(
+        None, description="An Open MPI hostfile that lists the hosts: `ADDRESS slots=4`."
+    )
+    inventory: PathText | None = Field(
+        None, description="An Ansible inventory that lists the hosts, INI or YAML."
+    )
+    accept_new_host_keys: Yes = Field(
+        default=False,
+        description="Trust hosts that are not known yet, and remember their keys. A key that has "
+        "changed is refused all the same.",
+    )
 
 
 class RuntimeSpec(Section):

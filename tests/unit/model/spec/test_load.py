@@ -69,7 +69,7 @@ def test_everything_has_a_default(source: Any, here: Path) -> None:
     """No spec, an empty one, or empty sections are a DCGAN study on this machine."""
     (here / "spec.yaml").write_text(source) if isinstance(source, str) else None
     spec = load_spec(here / "spec.yaml" if isinstance(source, str) else source)
-    assert (spec.cluster.provider, spec.cluster.nodes) == ("local", 1)
+    assert (spec.cluster.provider, spec.cluster.nodes) == ("local", None)
     assert (spec.job.program, spec.job.launcher, spec.data.dataset) == ("dcgan", "direct", "fake")
     assert (spec.study.samples, spec.study.grid, spec.study.warmup) == (3, None, 3)
 
@@ -233,13 +233,69 @@ runtime: {kind: docker, dockerfile: Dockerfile}
 job: {launcher: mpirun}
 """
     assert mistakes(text) == (
-        "line 1: cluster.provider: ec2 is not in this version yet; there is: local",
+        "line 1: cluster.provider: ec2 is not in this version yet; there is: local, hosts",
         "line 2: runtime.kind: docker is not in this version yet; there is: bare",
         "line 3: job.launcher: mpirun is not in this version yet; there is: direct, torchrun",
     )
-    assert mistakes("cluster: {provider: hosts}") == (
-        "line 1: cluster.provider: hosts is not in this version yet; there is: local",
+
+
+def test_hosts_are_addresses_or_more() -> None:
+    """A host is typed as people type it, or with keys; all become the same thing."""
+    spec = load_spec(
+        "cluster: {provider: hosts, hosts: [192.0.2.1, 'ubuntu@node7:2222', '[2001:db8::7]:22', "
+        "{address: x, private_address: 10.0.0.4, user: me}]}"
     )
+    words = [entry.model_dump(exclude_none=True) for entry in spec.cluster.hosts]
+    assert words == [
+        {"address": "192.0.2.1"},
+        {"address": "node7", "user": "ubuntu", "port": 2222},
+        {"address": "2001:db8::7", "port": 22},
+        {"address": "x", "private_address": "10.0.0.4", "user": "me"},
+    ]
+    assert load_spec(to_plain(spec)) == spec
+
+
+def test_hosts_on_the_command_line_replace_those_of_the_file() -> None:
+    """`--hosts` goes over whatever names the hosts in the file."""
+    text = "cluster: {provider: hosts, hostfile: /no/such/file}"
+    spec = load_spec(text, ('cluster.provider="hosts"', 'cluster.hosts=["a", "b"]'))
+    assert [entry.address for entry in spec.cluster.hosts] == ["a", "b"]
+    assert spec.cluster.hostfile is None
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("cluster: {provider: hosts}",
+         "line 1: cluster: needs the hosts: give hosts, hostfile, inventory"),
+        ("cluster: {hosts: [a]}", "line 1: cluster.hosts: needs `provider: hosts`"),
+        ("cluster: {provider: hosts, hosts: [a], hostfile: /etc/hosts}",
+         "line 1: cluster.hostfile: stands beside cluster.hosts; give only one of them"),
+        ("cluster: {provider: hosts, hosts: [{adress: a}]}",
+         "line 1: cluster.hosts[0].adress: unknown key; did you mean address?"),
+        ("cluster: {provider: hosts, hosts: [{address: a, port: 70000}]}",
+         "line 1: cluster.hosts[0].port: must be at most 65,535, not 70000"),
+        ("cluster: {provider: hosts, hostfile: /no/such/file}",
+         "line 1: cluster.hostfile: there is no file /no/such/file"),
+    ],
+)  # fmt: skip
+def test_mistakes_about_hosts_are_named(text: str, problem: str) -> None:
+    """What does not fit among the hosts is said with its place."""
+    assert problem in mistakes(text)
+
+
+def test_paths_of_hosts_are_those_of_this_machine_and_the_python_is_theirs(
+    tmp_path: Path,
+) -> None:
+    """Keys and lists lie beside the spec; an interpreter of the hosts is not looked for here."""
+    (tmp_path / "hosts.ini").write_text("a\n")
+    (tmp_path / "spec.yaml").write_text(
+        "cluster: {provider: hosts, hosts: [{address: a, key: my.pem}]}\n"
+        "runtime: {python: /opt/there/python}\n"
+    )
+    spec = load_spec(tmp_path / "spec.yaml")
+    assert spec.cluster.hosts[0].key == str(tmp_path / "my.pem")
+    assert spec.runtime.python == "/opt/there/python"
 
 
 def test_a_grid_may_not_be_endless() -> None:
