@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+import pickle
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +16,7 @@ from typing import Any
 import pytest
 
 from paceline.events import Checkpoint, End, Epoch, Iteration, Note
-from tests.fakes.nursery import Nursery, Rank, nursery
+from tests.fakes.nursery import Nursery, Rank, environment, free_port, launched, nursery, until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.torch]
 torch = pytest.importorskip("torch")
@@ -138,6 +142,31 @@ def test_a_killed_training_goes_on_bit_for_bit(
     assert_same(newest(tmp_path), newest(folder))
 
 
+MLP = ("--program", "mlp", "--dataset", "fake", "--count", str(IMAGES), "--batch_size", "4")
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [
+        (2, (*OF_TWO, "--precision", "bf16", "--sync_batchnorm")),
+        (2, (*OF_TWO, "--wire", "int8")),
+        (2, (*MLP, "--image_size", "8")),
+    ],
+    ids=["bf16", "int8", "mlp"],
+)
+def test_every_kind_of_training_goes_on_bit_for_bit(
+    ranks: Nursery, tmp_path: Path, count: int, words: tuple[str, ...]
+) -> None:
+    """Five steps and, in a new process, seven more end where twelve at once end."""
+    words = (*words, "--checkpoint_every", "1000", "--iterations")
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    ranks.run(whole, (*words, "12"), ranks=count)
+    ranks.run(parts, (*words, "5"), ranks=count)
+    ranks.run(parts, (*words, "7", "--resume", "auto"), ranks=count)
+    assert newest(whole)["position"]["steps"] == 12
+    assert_same(newest(parts), newest(whole))
+
+
 def test_ranks_may_become_more_or_fewer(ranks: Nursery, tmp_path: Path) -> None:
     """What is left of an epoch is dealt out anew: each image still comes once, no step is lost."""
     limited = (*OF_TWO, "--checkpoint_every", "1000")
@@ -175,11 +204,27 @@ def test_a_checkpoint_is_taken_when_it_is_asked_for(
 
 
 def test_a_request_that_comes_too_early_kills_nobody(ranks: Nursery, tmp_path: Path) -> None:
-    """SIGUSR1 before the first step is no reason to die."""
-    (rank,) = ranks.start(tmp_path, (*ALONE, "--iterations", "3"))
-    while rank.code() is None and not rank.events:
-        rank.signal(signal.SIGUSR1)
-    assert rank.ended() == 0
+    """SIGUSR1 to a rank that still waits for the others is no reason to die."""
+    port = str(free_port())
+    common = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    words = (*OF_TWO, "--iterations", "3")
+    (first,) = ranks.start(tmp_path / "0", words, **common, RANK="0")
+    until(lambda: listens(int(port)) or first.code() is not None, "the meeting point to be open")
+    first.signal(signal.SIGUSR1)
+    (second,) = ranks.start(tmp_path / "1", words, **common, RANK="1", PACELINE_EVENTS="")
+    until(lambda: first.code() is not None, "the first rank")
+    assert first.ended() == 0
+    assert second.ended() == 0
+
+
+def listens(port: int) -> bool:
+    """Whether somebody listens at a port, without knocking."""
+    lines = [
+        line.split()
+        for table in ("/proc/net/tcp", "/proc/net/tcp6")
+        for line in Path(table).read_text().splitlines()[1:]
+    ]
+    return any(line[3] == "0A" and line[1].endswith(f":{port:04X}") for line in lines)
 
 
 def damaged(how: str, path: Path) -> None:
@@ -201,10 +246,12 @@ def test_a_damaged_checkpoint_is_passed_over(ranks: Nursery, tmp_path: Path, how
     """The one before it is used, and which one was wrong is said, to people and as an event."""
     words = (*ALONE, "--checkpoint_every", "4", "--iterations", "12")
     ranks.run(tmp_path, words)
-    *_, last = checkpoints(tmp_path)
+    *_, before, last = checkpoints(tmp_path)
     damaged(how, last)
     (rank,) = go_on(ranks, tmp_path, 1, "--iterations", "1")
-    assert (steps(rank)[0].epoch, steps(rank)[0].index) == (0, 8)
+    position = torch.load(before, weights_only=True)["position"]
+    assert position["index"] in {4, 8}
+    assert (steps(rank)[0].epoch, steps(rank)[0].index) == (0, position["index"])
     assert str(last.name) in rank.said
     warnings = [event for event in rank.events if isinstance(event, Note)]
     assert any(last.name in event.text and event.level == "warning" for event in warnings)
@@ -224,9 +271,6 @@ def test_nothing_but_damaged_checkpoints_is_an_error(ranks: Nursery, tmp_path: P
 
 def test_a_checkpoint_that_would_run_code_is_refused(ranks: Nursery, tmp_path: Path) -> None:
     """Even with a right sum, what a file would execute is not executed, and no traceback shown."""
-    import hashlib
-    import pickle
-
     mark = tmp_path / "executed"
 
     class Evil:
@@ -320,33 +364,23 @@ def test_a_full_disk_costs_checkpoints_and_not_the_training(
 
 def test_a_rank_that_torchrun_starts_again_goes_on(tmp_path: Path) -> None:
     """With --max-restarts, a killed rank costs the steps since the last checkpoint and no more."""
-    import os
-    import sys
-
-    from tests.fakes.nursery import environment, until
-
     events = tmp_path / "events"
     events.mkdir()
     argv = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--max-restarts=1"]
     argv += ["--standalone", "-m", "paceline.trainer", *OF_TWO, "--checkpoint_every", "5"]
     argv += ["--num_epochs", "4"]
     env = environment(PACELINE_EVENTS=str(events), PACELINE_OUT=str(tmp_path), HOME=str(tmp_path))
-    process = subprocess.Popen(
-        argv, env=env, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-    )
 
     def reported(kind: str) -> list[dict[str, Any]]:
         path = events / "rank-0.jsonl"
         lines = path.read_text().splitlines() if path.exists() else []
         return [record for record in map(json.loads, lines) if record["kind"] == kind]
 
-    try:
+    with launched(argv, cwd=tmp_path, env=env) as job:
         until(lambda: reported("checkpoint"), "a checkpoint")
         os.kill(json.loads((events / "rank-1.jsonl").read_text().splitlines()[0])["pid"], 9)
-        _, said = process.communicate(timeout=100)
-    finally:
-        process.kill()
-    assert process.returncode == 0, said
+        _, said = job.communicate(timeout=60)
+    assert job.returncode == 0, said
     assert "going on from" in said
     assert [record["attempt"] for record in reported("start")] == [0, 1]
     assert {(r["epoch"], r["index"]) for r in reported("iteration")} == {

@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -54,6 +55,25 @@ def until(condition: Callable[[], object], what: str) -> None:
     while not condition():
         assert time.monotonic() < give_up_at, f"waited in vain: {what}"
         time.sleep(0.01)
+
+
+@contextlib.contextmanager
+def launched(
+    argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]
+) -> Iterator[subprocess.Popen[str]]:
+    """Start a launcher; if it still runs at the end, it gets the time to end its workers."""
+    process = subprocess.Popen(
+        argv, cwd=cwd, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.communicate(timeout=40)
+            process.kill()
+        process.communicate()
 
 
 @dataclass
@@ -126,18 +146,39 @@ class Nursery:
         return json.loads(self.process.stdout.readline())
 
     def start(
-        self, folder: Path, words: Sequence[str], *, ranks: int = 1, **env: str
+        self,
+        folder: Path,
+        words: Sequence[str],
+        *,
+        ranks: int = 1,
+        file: Path | None = None,
+        places: Sequence[Mapping[str, str]] | None = None,
+        **env: str,
     ) -> list[Rank]:
-        """Start a training in a folder, with the plain variables of a launcher."""
-        return self._start(folder, {"argv": list(words)}, ranks, env)
+        """Start the trainer (or a file of Python) in a folder, as a job of so many ranks.
 
-    def start_file(self, folder: Path, path: Path, *, ranks: int = 1, **env: str) -> list[Rank]:
-        """Start a file of Python as a job of so many ranks."""
-        return self._start(folder, {"path": str(path)}, ranks, env)
+        `places` are the variables that say to each rank who it is; by default the plain ones.
+        """
+        (folder / "events").mkdir(parents=True, exist_ok=True)
+        started = []
+        for number, place in enumerate(plain_places(ranks) if places is None else places):
+            own = {"PACELINE_CACHE": str(self.folder / "cache"), "HOME": str(self.folder)}
+            own["PACELINE_EVENTS"] = str(folder / "events")
+            request = {
+                "argv": list(words),
+                "file": None if file is None else str(file),
+                "env": environment(**{**own, **place, **env}),
+                "cwd": str(folder),
+                "out": str(folder / f"rank-{number}.out"),
+                "err": str(folder / f"rank-{number}.err"),
+            }
+            started.append(Rank(self.ask(request), folder, number, self))
+        self._started += started
+        return started
 
-    def run(self, folder: Path, words: Sequence[str], *, ranks: int = 1, **env: str) -> list[Rank]:
-        """Train to the end; every rank must have ended well."""
-        started = self.start(folder, words, ranks=ranks, **env)
+    def run(self, folder: Path, words: Sequence[str], **options: Any) -> list[Rank]:
+        """Start it as `start` does; every rank must end well."""
+        started = self.start(folder, words, **options)
         for rank in started:
             assert rank.ended() == 0, rank.said
         return started
@@ -149,41 +190,14 @@ class Nursery:
             rank.ended()
         self._started.clear()
 
-    def _start(
-        self, folder: Path, what: dict[str, Any], ranks: int, env: Mapping[str, str]
-    ) -> list[Rank]:
-        (folder / "events").mkdir(parents=True, exist_ok=True)
-        common = {
-            "HOME": str(self.folder),
-            "PACELINE_CACHE": str(self.folder / "cache"),
-            "PACELINE_EVENTS": str(folder / "events"),
-            **_variables(ranks),
-            **env,
-        }
-        started = []
-        for number in range(ranks):
-            place = {"RANK": str(number), "LOCAL_RANK": str(number)} if ranks > 1 else {}
-            request = {
-                **what,
-                "env": environment(**{**common, **place}),
-                "cwd": str(folder),
-                "out": str(folder / f"rank-{number}.out"),
-                "err": str(folder / f"rank-{number}.err"),
-            }
-            started.append(Rank(self.ask(request), folder, number, self))
-        self._started += started
-        return started
 
-
-def _variables(ranks: int) -> dict[str, str]:
+def plain_places(ranks: int) -> list[dict[str, str]]:
+    """Return the variables of ranks on one host; a rank alone needs none."""
     if ranks == 1:
-        return {}
-    return {
-        "WORLD_SIZE": str(ranks),
-        "LOCAL_WORLD_SIZE": str(ranks),
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(free_port()),
-    }
+        return [{}]
+    common = {"WORLD_SIZE": str(ranks), "LOCAL_WORLD_SIZE": str(ranks)}
+    common |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    return [{**common, "RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(ranks)]
 
 
 @functools.lru_cache(maxsize=1)
@@ -270,12 +284,29 @@ def _become(request: dict[str, Any]) -> None:
         opened = os.open(path, mode, 0o644)
         os.dup2(opened, target)
         os.close(opened)
-    if "path" in request:
-        runpy.run_path(request["path"], run_name="__main__")
-        return
+    code = 1
+    try:
+        code = _work(request)
+    except BaseException as error:  # noqa: BLE001 - as the interpreter does at its end
+        traceback.print_exception(error)
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        # To take torch apart would need a second, and every page of it copied.
+        os._exit(code)
+
+
+def _work(request: dict[str, Any]) -> int:
     from paceline.trainer.main import main
 
-    sys.exit(main(request["argv"]))
+    try:
+        if request["file"] is None:
+            return main(request["argv"])
+        sys.argv = [request["file"], *request["argv"]]
+        runpy.run_path(request["file"], run_name="__main__")
+    except SystemExit as error:
+        return error.code if isinstance(error.code, int) else int(error.code is not None)
+    return 0
 
 
 if __name__ == "__main__":

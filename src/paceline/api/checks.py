@@ -23,7 +23,7 @@ from paceline.app.doctor import (
     check_python,
     check_rehearsal_job,
 )
-from paceline.app.pairs import check_pairs
+from paceline.app.pairs import check_pairs, version_faults
 from paceline.app.workplace import chosen_interface, ends_of, meeting_port, open_workplace
 from paceline.datasets import locate
 from paceline.errors import Interrupted, PacelineError
@@ -67,7 +67,8 @@ async def _check_hosts(spec: Spec) -> tuple[Check, ...]:
             faults = await check_pairs(
                 ends_of(place), meeting_port(place, spec), chosen_interface(spec)
             )
-            checks += check_links(len(place.cluster.hosts), faults)
+            different = version_faults(place.facts) if spec.job.command is None else ()
+            checks += check_links(len(place.cluster.hosts), (*different, *faults))
         return tuple(checks)
 
 

@@ -294,7 +294,7 @@ def find_run(store: RunStore, run_id: str | None, *, only_running: bool = False)
 
 
 def _refreshed(store: RunStore, record: RunRecord) -> RunRecord:
-    if record.state.ended:
+    if record.settled or record.state is RunState.UNREADABLE:
         return record
     plan = store.plan_of(record)
 

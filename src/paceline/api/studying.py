@@ -21,7 +21,7 @@ from paceline.app.publish import Publisher
 from paceline.app.study import StudyRunner
 from paceline.app.workplace import open_workplace, preflight
 from paceline.datasets import locate
-from paceline.errors import Interrupted, NotFound, PacelineError
+from paceline.errors import Interrupted, NotFound, PacelineError, StorageError
 from paceline.model.plan import PlanReport
 from paceline.model.record import RunState, StudyRecord
 from paceline.model.spec import Spec, load_spec, to_plain
@@ -182,6 +182,8 @@ def write_report(study: str | None = None, *, results: Path | str | None = None)
     store = open_store(results)
     record = find_study(store, study)
     outcome = publisher_for(store, record).finish(store.runs(study=str(record.folder)))
+    if outcome.report_path is None:
+        raise StorageError(outcome.trouble or "the report could not be written")
     return outcome.report_path
 
 

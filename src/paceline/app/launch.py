@@ -94,7 +94,8 @@ async def end_leftovers(pad: Launchpad, plan: RunPlan) -> None:
 async def refresh_run(pad: Launchpad, plan: RunPlan, record: RunRecord) -> RunRecord:
     """Return the run as it stands now; one that ended while nobody looked is settled."""
     if record.state.ended:
-        return record
+        # Whoever settled it may have been killed before the host was cleared up.
+        return record if record.tidied else await _clear_up(pad, plan, record)
     states = await _ask_everywhere(pad, plan)
     if any(state.phase != "ended" for state in states.values()):
         return record
@@ -134,6 +135,8 @@ async def _settle_once(
                 states = states or await _ask_everywhere(pad, plan)
                 if known.state.ended or any(not state.ended for state in states.values()):
                     return known
+                # A start that is still on its way to a host must not come up later.
+                states = states or await _stop_everywhere(pad, plan)
                 return await _uncut(_settle(pad, plan, known, states))
         except Conflict:
             known = pad.store.reread(record)
@@ -151,7 +154,7 @@ async def _settle(
         gone = Failure("its hosts know nothing of it: it was never started there")
         lost = replace(record, state=RunState.LOST, failure=gone)
         pad.store.update_run(lost)
-        return lost
+        return await _clear_up(pad, plan, lost)
     # A job that was stopped before its start has left nothing that could be brought home.
     begun = [host for host in _active(plan) if _has_begun(states.get(host.host.name))]
     trouble = await _collect(pad, plan, record, begun)
@@ -168,9 +171,16 @@ async def _settle(
         failure = Failure(trouble.message, host=trouble.host, hint=trouble.hint)
         ended = replace(ended, state=RunState.FAILED, failure=failure)
     pad.store.update_run(ended)
-    if trouble is None:
-        await _tidy(pad, plan)
-    return ended
+    if trouble is not None:
+        return ended
+    return await _clear_up(pad, plan, ended)
+
+
+async def _clear_up(pad: Launchpad, plan: RunPlan, record: RunRecord) -> RunRecord:
+    await _tidy(pad, plan)
+    tidied = replace(record, tidied=True)
+    pad.store.update_run(tidied)
+    return tidied
 
 
 def outcome_of(record: RunRecord, states: Mapping[str, JobState], *, now: float) -> RunRecord:

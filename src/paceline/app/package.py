@@ -21,8 +21,9 @@ from paceline.model.command import Command
 from paceline.ports import Transport
 
 _TRAVELS = (
-    "__init__.py", "errors.py", "events", "peers.py", "supervisor", "datasets", "trainer",
-)  # fmt: skip
+    *("__init__.py", "errors.py", "events", "peers.py", "mpi.py"),
+    *("supervisor", "datasets", "trainer"),
+)
 _LOOK = """home=${HOME:-$(cd && pwd)}; echo "$home"
 [ -d "$home/.paceline/$1" ] && echo there || echo missing
 [ -n "$2" ] && [ -d "$2" ] && echo there || echo missing

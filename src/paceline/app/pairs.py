@@ -46,9 +46,12 @@ class Fault:
     hint: str
 
 
-async def require_pairs(ends: Sequence[End], port: int, interface: str | None) -> None:
+async def require_pairs(
+    ends: Sequence[End], port: int, interface: str | None, *, same_torch: bool
+) -> None:
     """Raise one error that names every fault between the hosts."""
-    faults = await check_pairs(ends, port, interface)
+    different = version_faults({end.host.name: end.facts for end in ends}) if same_torch else ()
+    faults = (*different, *await check_pairs(ends, port, interface))
     if faults:
         lines = "\n".join(f"  {fault.host}: {fault.text}" for fault in faults)
         hints = "; ".join(dict.fromkeys(fault.hint for fault in faults))
@@ -56,43 +59,41 @@ async def require_pairs(ends: Sequence[End], port: int, interface: str | None) -
 
 
 async def check_pairs(ends: Sequence[End], port: int, interface: str | None) -> tuple[Fault, ...]:
-    """Return every fault between the hosts; `interface` is the one that the user insists on."""
-    different = version_faults({end.host.name: end.facts for end in ends})
-    if len(ends) == 1:
-        return ()
+    """Return every fault of the links; `interface` is the one that the user insists on."""
     master = ends[0].host.peer_address
-    routes = dict(
-        zip(
-            (end.host.name for end in ends),
-            await asyncio.gather(
-                *(ask_route(end.link, end.python, end.import_path, master) for end in ends)
-            ),
-            strict=True,
-        )
-    )
+    asked = (ask_route(end.link, end.python, end.import_path, master) for end in ends)
+    found = await asyncio.gather(*asked)
+    routes = {end.host.name: route for end, route in zip(ends, found, strict=True)}
     sources = {name: _source(route, interface) for name, route in routes.items()}
-    faults = [*different, *_route_faults(ends, routes, sources, interface)]
+    faults = _route_faults(ends, routes, sources, interface)
     able = [end for end in ends if sources[end.host.name] is not None]
     async with contextlib.AsyncExitStack() as stack:
-        found = await asyncio.gather(
-            *(stack.enter_async_context(_listening(end, port if end is ends[0] else 0))
-              for end in ends),
-            return_exceptions=True,
-        )  # fmt: skip
-        ports: dict[str, tuple[int, ...]] = {}
-        for end, result in zip(ends, found, strict=True):
-            if isinstance(result, PacelineError):
-                faults.append(Fault(end.host.name, result.message, result.hint or _PORT_HINT))
-            elif isinstance(result, BaseException):
-                raise result
-            else:
-                ports[end.host.name] = result
-        dialled = await asyncio.gather(
-            *(_dial(end, ends, ports, str(sources[end.host.name])) for end in able)
-        )
+        ports, deaf = await _listen_everywhere(stack, ends, port)
+        dials = (_dial(end, ends, ports, str(sources[end.host.name])) for end in able)
+        dialled = await asyncio.gather(*dials)
     for end, answers in zip(able, dialled, strict=True):
         faults += _dial_faults(end, ends, answers, routes, interface)
-    return tuple(faults)
+    return (*faults, *deaf)
+
+
+async def _listen_everywhere(
+    stack: contextlib.AsyncExitStack, ends: Sequence[End], port: int
+) -> tuple[Mapping[str, tuple[int, ...]], list[Fault]]:
+    """Let all hosts listen until the stack is left; return their ports, and who cannot."""
+    entering = (
+        stack.enter_async_context(_listening(end, port if end is ends[0] else 0)) for end in ends
+    )
+    results = await asyncio.gather(*entering, return_exceptions=True)
+    ports: dict[str, tuple[int, ...]] = {}
+    faults = []
+    for end, result in zip(ends, results, strict=True):
+        if isinstance(result, PacelineError):
+            faults.append(Fault(end.host.name, result.message, result.hint or _PORT_HINT))
+        elif isinstance(result, BaseException):
+            raise result
+        else:
+            ports[end.host.name] = result
+    return ports, faults
 
 
 def version_faults(facts: Mapping[str, HostFacts]) -> tuple[Fault, ...]:

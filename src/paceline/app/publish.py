@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from paceline.app.results import pictures, read_sample, trained_on
-from paceline.errors import UsageError
+from paceline.errors import StorageError, UsageError
+from paceline.measure.measured import measured_notes, measured_words
 from paceline.measure.scaling import summarise
 from paceline.model.plan import StudyPlan
 from paceline.model.record import RunRecord, StudyRecord
-from paceline.model.spec import Measurement, Spec
+from paceline.model.spec import Spec
 from paceline.model.summary import Sample, StudyOutcome, StudySummary
 from paceline.ports import RunStore
 from paceline.reporting import document, html, markdown, tables, text
+from paceline.reporting.notes import provenance_notes
 
 REPORT_FILE = "report.html"
 DOCUMENT_FILE = "study.json"
@@ -32,22 +34,30 @@ class Publisher:
     def publish(self, samples: Sequence[Sample], data: str | None = None) -> StudySummary:
         """Write what is cheap to write, and return the findings so far."""
         summary = self.summarise(samples, data)
-        self._write(DOCUMENT_FILE, document.dumps(summary))
-        self._write(SAMPLES_FILE, tables.tidy_csv(summary))
-        for name, content in tables.configuration_files(summary).items():
-            self._write(name, content)
+        self._write_data(summary, document.dumps(summary))
         return summary
 
     def finish(self, records: Sequence[RunRecord]) -> StudyOutcome:
-        """Write everything, the report included."""
-        summary = self.publish(self.read_samples(records), _data_of(records))
-        page = html.render(summary, pictures=pictures(records))
+        """Write everything, the page last.
+
+        What cannot be written is the outcome's `trouble`: its findings are not lost for that.
+        """
+        summary = self.findings(records)
+        plain = document.dumps(summary)
+        path = trouble = None
+        try:
+            self._write_data(summary, plain)
+            page = html.render(summary, pictures=pictures(records))
+            path = self.store.write_result(self.study, REPORT_FILE, page)
+        except StorageError as error:
+            trouble = f"{error} ({error.hint})" if error.hint else str(error)
         return StudyOutcome(
             summary=summary,
             folder=self.study.folder,
-            report_path=self.store.write_result(self.study, REPORT_FILE, page),
+            report_path=path,
             text=text.render(summary),
-            document=document.dumps(summary),
+            document=plain,
+            trouble=trouble,
         )
 
     def render(self, records: Sequence[RunRecord], form: str) -> str:
@@ -61,7 +71,15 @@ class Publisher:
         }
         if form not in forms:
             raise UsageError(f"{form!r} is no form of a report", hint=f"one of {', '.join(forms)}")
-        return forms[form](self.summarise(self.read_samples(records), _data_of(records)))
+        return forms[form](self.findings(records))
+
+    def findings(self, records: Sequence[RunRecord]) -> StudySummary:
+        """Return what these runs found, with all that is known of them."""
+        samples = self.read_samples(records)
+        good = {sample.run_id for sample in samples if sample.failed is None}
+        counting = [record for record in records if record.run_id in good]
+        summary = self.summarise(samples, _data_of(counting or records))
+        return replace(summary, notes=(*summary.notes, *provenance_notes(counting)))
 
     def read_samples(self, records: Sequence[RunRecord]) -> tuple[Sample, ...]:
         """Return the samples that count, and the latest failure of those that have none."""
@@ -75,28 +93,30 @@ class Publisher:
 
     def summarise(self, samples: Sequence[Sample], data: str | None) -> StudySummary:
         """Return the findings of these samples."""
-        return summarise(
+        summary = summarise(
             self.plan,
             samples,
             unit=self.spec.job.unit,
-            data=data or self.spec.data.dataset,
-            measured=measured_words(self.spec.measurement),
+            data=data or self._planned_data(),
+            measured=measured_words(self.spec.measurement, samples),
             created_at=self.study.created_at,
             provenance={**self.study.provenance, "spec": dict(self.study.spec)},
         )
+        notes = measured_notes(self.spec.measurement, samples)
+        return replace(summary, notes=(*summary.notes, *notes))
+
+    def _planned_data(self) -> str:
+        # What a script of one's own reads is its own business, whatever `data` says.
+        return self.spec.data.dataset if self.spec.job.program is not None else ""
+
+    def _write_data(self, summary: StudySummary, plain: str) -> None:
+        self._write(DOCUMENT_FILE, plain)
+        self._write(SAMPLES_FILE, tables.tidy_csv(summary))
+        for name, content in tables.configuration_files(summary).items():
+            self._write(name, content)
 
     def _write(self, name: str, content: str) -> None:
-        self.store.write_result(self.study, name, content.encode())
-
-
-def measured_words(measurement: Measurement) -> str:
-    """Return what was timed, in words."""
-    warmup = f", the first {measurement.warmup} left out" if measurement.warmup else ""
-    if measurement.kind == "iterations" and measurement.total_iterations is not None:
-        return f"{measurement.total_iterations} iterations{warmup}"
-    if measurement.kind == "seconds":
-        return f"the iterations of {measurement.amount:g} s{warmup}"
-    return f"whole epochs; of the iterations{warmup}" if warmup else "whole epochs"
+        self.store.write_result(self.study, name, content.encode("utf-8", "replace"))
 
 
 def _data_of(records: Sequence[RunRecord]) -> str | None:

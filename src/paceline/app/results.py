@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from paceline.errors import StorageError
-from paceline.events import Start, parse_events
+from paceline.events import MalformedEvent, Start, parse_event
 from paceline.measure.extract import ProcessLog, extract, with_extracted
 from paceline.measure.samples import sample_from_events
 from paceline.model.record import RunRecord
@@ -18,17 +18,21 @@ from paceline.supervisor.job import EVENTS_FOLDER, LOGS_FOLDER, OUT_FOLDER
 
 def event_lines(record: RunRecord) -> dict[int, list[str]]:
     """Return the lines that each rank of a run reported."""
+    return {rank: _text(path).split("\n") for rank, path in _event_files(record).items()}
+
+
+def _event_files(record: RunRecord) -> dict[int, Path]:
     return {
-        int(path.stem.removeprefix("rank-")): _lines(path)
+        int(path.stem.removeprefix("rank-")): path
         for path in sorted((record.folder / EVENTS_FOLDER).glob("rank-*.jsonl"))
-        if path.stem.removeprefix("rank-").isdigit()
+        if path.stem.removeprefix("rank-").isdecimal()
     }
 
 
 def log_lines(record: RunRecord) -> dict[str, list[str]]:
     """Return the output of each process of a run."""
     folder = record.folder / LOGS_FOLDER
-    return {path.stem: _lines(path) for path in sorted(folder.glob("*.log"))}
+    return {path.stem: _text(path).splitlines() for path in sorted(folder.glob("*.log"))}
 
 
 def pictures(records: Iterable[RunRecord], limit: int = 4) -> tuple[ReportPicture, ...]:
@@ -45,9 +49,9 @@ def pictures(records: Iterable[RunRecord], limit: int = 4) -> tuple[ReportPictur
     return tuple(found.values())
 
 
-def _lines(path: Path) -> list[str]:
+def _text(path: Path) -> str:
     try:
-        return path.read_text(errors="replace").splitlines()
+        return path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise StorageError(f"{path}: {error.strerror or error}") from error
 
@@ -65,13 +69,25 @@ def read_sample(record: RunRecord, spec: Spec) -> Sample:
 
 
 def trained_on(record: RunRecord) -> str | None:
-    """Return what data a run says that it trained on."""
-    for lines in event_lines(record).values():
-        for event in parse_events(lines):
-            if isinstance(event, Start):
-                source = event.info.get("source") or event.info.get("dataset")
-                return str(source) if source else None
+    """Return what data a run says that it trained on; what is unreadable says nothing."""
+    for path in _event_files(record).values():
+        start = _start_of(path)
+        source = start and (start.info.get("source") or start.info.get("dataset"))
+        if source:
+            return str(source)
     return None
+
+
+def _start_of(path: Path) -> Start | None:
+    """Return the start at the head of a rank's file, without reading all that follows."""
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            event = parse_event(file.readline())
+    except MalformedEvent:
+        return None
+    except OSError as error:
+        raise StorageError(f"{path}: {error.strerror or error}") from error
+    return event if isinstance(event, Start) else None
 
 
 def _ranks_of(process: str, world_size: int) -> tuple[int, ...]:

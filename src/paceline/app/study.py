@@ -113,7 +113,7 @@ class StudyRunner:
         # Oldest first, so that the latest attempt at a sample is the one that is kept.
         for record in reversed(store.runs(study=str(self.study.folder))):
             settled = record
-            if not record.state.ended:
+            if not record.settled and record.state is not RunState.UNREADABLE:
                 settled = await self._take_over(record)
             if settled.sample_id and not taken.has(settled.sample_id):
                 taken.samples[settled.sample_id] = read_sample(settled, self.spec)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import (
     AsyncIterator,
     Awaitable,
@@ -137,6 +138,7 @@ async def plan_for(
         python=here.python,
         import_path=here.import_path,
         port=fresh.free_port or 0,
+        secret=secrets.token_hex(16),
         measured=measured,
         places=None
         if alike and here.workdir is None
@@ -152,7 +154,12 @@ async def preflight(place: Workplace, spec: Spec) -> None:
     if spec.job.master_port is not None:
         await _require_free_port(place, spec.job.master_port)
     if len(place.cluster.hosts) > 1:
-        await require_pairs(ends_of(place), meeting_port(place, spec), chosen_interface(spec))
+        await require_pairs(
+            ends_of(place),
+            meeting_port(place, spec),
+            chosen_interface(spec),
+            same_torch=spec.job.command is None,
+        )
 
 
 def ends_of(place: Workplace) -> tuple[End, ...]:

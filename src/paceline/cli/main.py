@@ -31,8 +31,6 @@ _EPILOG = (
     "here, 4 cannot be done with these hosts, 5 the job failed, 6 a host cannot be reached, "
     "7 somebody else is at work on it, 8 not found, 9 results cannot be written, 130 interrupted."
 )
-
-
 _CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
 
 

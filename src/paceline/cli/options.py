@@ -41,7 +41,7 @@ BatchSize = Annotated[
 ]
 Launcher = Annotated[
     Optional[str],
-    typer.Option("--launcher", help="Who starts the ranks: direct or torchrun."),
+    typer.Option("--launcher", help="Who starts the ranks: direct, torchrun or mpirun."),
 ]
 Samples = Annotated[
     Optional[int],

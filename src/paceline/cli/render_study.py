@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paceline.cli import show
-from paceline.errors import JobFailed
+from paceline.errors import JobFailed, StorageError
 from paceline.model.summary import StudyOutcome
 
 
@@ -11,7 +11,9 @@ def show_study(done: StudyOutcome, *, as_json: bool) -> None:
     """Print the findings and where the report is; fail where samples are missing."""
     show.out(done.document if as_json else done.text)
     if not as_json:
-        show.out(f"\nreport: {done.report_path}")
+        show.out(f"\nreport: {done.report_path or 'not written'}")
+    if done.trouble is not None:
+        raise StorageError(done.trouble)
     missing = [
         sample
         for item in done.summary.configurations

@@ -120,9 +120,8 @@ def plain(value: object) -> Any:
         return value
     if isinstance(value, Enum):
         return value.value
-    if isinstance(value, Secret):
-        return str(value)  # whatever kind of class it is: never by its fields
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    # A secret says itself that it is one, whatever kind of class it is.
+    if dataclasses.is_dataclass(value) and not isinstance(value, (type, Secret)):
         pairs = ((item.name, getattr(value, item.name)) for item in dataclasses.fields(value))
         return {name: plain(item) for name, item in pairs}
     if isinstance(value, Mapping):

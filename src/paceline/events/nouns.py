@@ -12,6 +12,7 @@ EVENTS_VARIABLE = "PACELINE_EVENTS"
 Scalar = Union[str, int, float, bool, None]
 # A duration: finite and not negative. `float` alone may be anything, NaN too.
 Seconds = float
+Count = int  # of things, and so not negative; `int` alone may be
 Metrics = Mapping[str, float]
 Info = Mapping[str, Scalar]
 
@@ -51,9 +52,9 @@ class Iteration(Event):
     kind: ClassVar[str] = "iteration"
     epoch: int = 0
     index: int = 0
-    of: int | None = None
+    of: Count | None = None
     seconds: Seconds = 0.0
-    items: int | None = None
+    items: Count | None = None
     data_s: Seconds | None = None
     wait_s: Seconds | None = None
     metrics: Metrics = field(default_factory=dict)
@@ -66,8 +67,8 @@ class Epoch(Event):
     kind: ClassVar[str] = "epoch"
     epoch: int = 0
     seconds: Seconds = 0.0
-    iterations: int | None = None
-    items: int | None = None
+    iterations: Count | None = None
+    items: Count | None = None
     metrics: Metrics = field(default_factory=dict)
 
 
@@ -80,7 +81,7 @@ class Checkpoint(Event):
     epoch: int = 0
     index: int = 0
     seconds: Seconds = 0.0
-    size_bytes: int | None = None
+    size_bytes: Count | None = None
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,11 @@ def parse_event(line: str) -> Event | None:
     except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
         raise MalformedEvent(f"not an event: {line[:80]!r}") from error
     if event_type is None:
+        if not isinstance(kind, str):
+            raise MalformedEvent(f"not an event: {line[:80]!r}")
         return None
     shapes = shapes_of(kind)
-    values = {}
+    values: dict[str, Any] = {}
     name = ""
     try:
         for name, value in record.items():

@@ -174,7 +174,7 @@ class Reporter:
             return None
 
     def _start(self, info: Mapping[str, Scalar]) -> None:
-        surroundings = {
+        surroundings: dict[str, Any] = {
             "world_size": self.place.world_size,
             "local_rank": self.place.local_rank,
             "host": socket.gethostname(),
@@ -182,9 +182,14 @@ class Reporter:
             "attempt": first_int(os.environ, ("TORCHELASTIC_RESTART_COUNT",), 0),
             "schema": SCHEMA_VERSION,
         }
-        if self._write("start", {**surroundings, "info": info}) is None:
-            # Without its start, a rank's attempts could not be told apart.
+        try:
+            told = shapes_of("start")["info"].tell(info)
+        except Exception as error:  # noqa: BLE001 - as in _write
+            # Without its start, and in front, a rank's attempts could not be told apart.
             self._write("start", surroundings)
+            self._leave_out("start", "info", error)
+        else:
+            self._write("start", {**surroundings, "info": told})
 
     def _write(self, kind: str, raw: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """Write an event, and return what was told; None if nobody listens or it makes no event."""
@@ -199,14 +204,15 @@ class Reporter:
         name = ""
         try:
             for name, value in raw.items():
-                shape = shapes[name]
-                if value is not None or not shape.may_be_none:
-                    told[name] = shape.tell(value)
+                tell, _, may_be_none = shapes[name]
+                if value is not None or not may_be_none:
+                    told[name] = tell(value)
+            line = _encode(told) + "\n"
         except Exception as error:  # noqa: BLE001 - whatever a value does, the training goes on
             self._leave_out(kind, name, error)
             return None
         try:
-            self._append((_encode(told) + "\n").encode("ascii"))
+            self._append(line.encode("ascii"))
         except OSError as error:
             self._give_up(error)
         return told
@@ -223,7 +229,8 @@ class Reporter:
             return
         self._complained = True
         reason = f"{type(error).__name__}: {_words_of(error)}"
-        text = f"left out: {kind} events of rank {self.place.rank} with a wrong {name} ({reason})"
+        which = f"{kind} events whose {name} cannot be told"
+        text = f"rank {self.place.rank} leaves out {which} ({reason})"
         _say(text)
         self.note(text, level="warning")
 

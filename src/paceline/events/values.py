@@ -39,22 +39,39 @@ def shapes_of(kind: str) -> Mapping[str, Shape]:
     return shapes
 
 
+def _number(value: Any) -> Any:
+    # What tensors and arrays offer for this: `float` of one that has a gradient warns.
+    return value.item() if hasattr(value, "item") else value
+
+
 def _tell_whole(value: Any) -> int:
-    whole = int(value)
-    if whole != value or not -LARGEST <= whole <= LARGEST:
+    number = value if type(value) is int else _number(value)
+    whole = int(number)
+    if whole != number or not -LARGEST <= whole <= LARGEST:
         raise ValueError(f"{value!r} is not a whole number")
     return whole
 
 
+def _tell_float(value: Any) -> float:
+    return value if type(value) is float else float(_number(value))
+
+
+def _tell_count(value: Any) -> int:
+    count = _tell_whole(value)
+    if count < 0:
+        raise ValueError(f"{value!r} is not a number of things")
+    return count
+
+
 def _tell_seconds(value: Any) -> float:
-    seconds = round(float(value), 6)
+    seconds = round(_tell_float(value), 6)
     if not 0.0 <= seconds <= LONGEST_S:
         raise ValueError(f"{value!r} is not a duration")
     return seconds
 
 
 def _tell_metrics(value: Any) -> dict[str, float]:
-    return {str(name): float(number) for name, number in value.items()}
+    return {str(name): _tell_float(number) for name, number in value.items()}
 
 
 def _tell_info(value: Any) -> dict[str, Any]:
@@ -68,6 +85,12 @@ def _read_whole(value: Any) -> int:
     if type(value) is not int or not -LARGEST <= value <= LARGEST:
         raise TypeError("a whole number is not one")
     return value
+
+
+def _read_count(value: Any) -> int:
+    if _read_whole(value) < 0:
+        raise ValueError("a number of things is not one")
+    return int(value)
 
 
 def _read_number(value: Any) -> float:
@@ -107,7 +130,8 @@ def _read_info(value: Any) -> dict[str, Any]:
 
 _TELL: Mapping[str, Callable[[Any], Any]] = {
     "int": _tell_whole,
-    "float": float,
+    "Count": _tell_count,
+    "float": _tell_float,
     "str": str,
     "Seconds": _tell_seconds,
     "Metrics": _tell_metrics,
@@ -115,6 +139,7 @@ _TELL: Mapping[str, Callable[[Any], Any]] = {
 }
 _READ: Mapping[str, Callable[[Any], Any]] = {
     "int": _read_whole,
+    "Count": _read_count,
     "float": _read_number,
     "str": _read_text,
     "Seconds": _read_seconds,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeVar
@@ -18,6 +18,7 @@ from paceline.events import (
     Metric,
     Note,
     Start,
+    parse_event,
     parse_events,
 )
 from paceline.model.summary import RankSample
@@ -29,6 +30,7 @@ _T = TypeVar("_T", bound=Event)
 class RankReading:
     """What one rank said in its last attempt. `problem` is why it does not count, if so.
 
+    `iterations` are all that it reported, and `ended` is whether it said that it came to its end.
     `span_s` is the time by the rank's clock from the last iteration of the warm-up to the last
     iteration of all: what lies between the iterations is in it.
     """
@@ -38,6 +40,8 @@ class RankReading:
     attempt: int = 0
     world_size: int | None = None
     span_s: float | None = None
+    iterations: int = 0
+    ended: bool = True
     problem: str | None = None
     notes: tuple[str, ...] = ()
 
@@ -49,8 +53,8 @@ def read_rank(
 
     `host` is its host's name where we know it; otherwise the rank's own word counts.
     """
-    events, unreadable = _all_events(rank, source)
-    if not events and unreadable is None:
+    events, problem = _all_events(rank, source)
+    if not events and problem is None:
         return None
     attempts = _split_attempts(events)
     last = attempts[-1] if attempts else []
@@ -63,7 +67,9 @@ def read_rank(
         attempt=start.attempt if start else 0,
         world_size=start.world_size if start else None,
         span_s=_span_s(iterations, warmup),
-        problem=unreadable or _problem(rank, start, last, len(iterations)),
+        iterations=len(iterations),
+        ended=any(_only(End, last)),
+        problem=problem or _problem(rank, start, last),
         notes=tuple(note.text for note in _only(Note, last)),
     )
 
@@ -71,21 +77,28 @@ def read_rank(
 def _all_events(rank: int, source: Iterable[str | Event]) -> tuple[list[Event], str | None]:
     """Return the events up to the first unreadable line, and what is wrong with that line."""
     events: list[Event] = []
-    try:
-        events.extend(_parsed(source))
-    except MalformedEvent as error:
-        return events, f"the events of rank {rank} are unreadable: {error}"
-    return events, None
-
-
-def _parsed(source: Iterable[str | Event]) -> Iterator[Event]:
     lines: list[str] = []
     for item in source:
         if isinstance(item, Event):
-            yield item
-        else:
+            events.append(item)
+        elif item.strip():
             lines.append(item)
-    yield from parse_events(lines)
+    try:
+        events.extend(parse_events(lines))
+    except MalformedEvent as error:
+        return events, f"the events of rank {rank} are unreadable: {error}"
+    if lines and _is_cut(lines[-1]):
+        count = _count(len(_only(Iteration, events)), "iteration")
+        return events, f"rank {rank} broke off in the middle of a line, after {count}"
+    return events, None
+
+
+def _is_cut(line: str) -> bool:
+    try:
+        parse_event(line)
+    except MalformedEvent:
+        return True
+    return False
 
 
 def _split_attempts(events: Sequence[Event]) -> list[list[Event]]:
@@ -102,18 +115,25 @@ def _only(kind: type[_T], events: Iterable[Event]) -> list[_T]:
     return [event for event in events if isinstance(event, kind)]
 
 
-def _problem(rank: int, start: Start | None, events: Sequence[Event], count: int) -> str | None:
-    """Return why this rank's last attempt does not count; None where it does."""
+def _problem(rank: int, start: Start | None, events: Sequence[Event]) -> str | None:
+    """Return why this rank's last attempt does not count; None where it does, as far as it says."""
     if start is not None and start.schema > SCHEMA_VERSION:
         return f"rank {rank} reports events of schema {start.schema}, newer than this program"
     end = next(iter(_only(End, events)), None)
     if end is None:
-        return f"rank {rank} broke off without an end, after {_count(count, 'iteration')}"
+        return None
     if end.status == "stopped":
-        return f"rank {rank} was stopped after {_count(count, 'iteration')}"
+        count = _count(len(_only(Iteration, events)), "iteration")
+        return f"rank {rank} was stopped after {count}"
     if end.status != "ok":
         return f"rank {rank} failed: {end.error or 'it did not say why'}"
     return None
+
+
+def broke_off(rank: int, reading: RankReading) -> str:
+    """Return the words for a rank that went away without a word."""
+    count = _count(reading.iterations, "iteration")
+    return f"rank {rank} broke off without an end, after {count}"
 
 
 def _count(number: int, noun: str) -> str:

@@ -26,13 +26,14 @@ from dataclasses import replace
 from statistics import fmean
 
 from paceline.events import Event
-from paceline.measure.ranks import RankReading, read_rank
+from paceline.measure.ranks import RankReading, broke_off, read_rank
 from paceline.model.record import RunRecord, RunState
 from paceline.model.summary import RankSample, Sample
 
 # What a job does between its iterations is mentioned from this share of the measured time on.
 _GAP_WORTH_A_NOTE = 0.05
 _MOST_NOTES_OF_A_JOB = 10
+_HOW_TO_END = "a reporter is ended by `end()` or by `with Reporter()`"
 
 
 def sample_from_events(
@@ -144,9 +145,25 @@ def _problem(run: RunRecord, readings: Mapping[int, RankReading]) -> str | None:
         names = ", ".join(str(rank) for rank in silent)
         return f"of {world_size} ranks, these reported nothing: {names}"
     problems = [
-        reading.problem for reading in readings.values() if reading.problem is not None
-    ] or _disagreements(world_size, readings)
+        *(reading.problem for reading in readings.values() if reading.problem is not None),
+        *_broken_off(readings),
+        *_disagreements(world_size, readings),
+    ]
     return problems[0] if problems else None
+
+
+def _broken_off(readings: Mapping[int, RankReading]) -> list[str]:
+    """Return which ranks said no end and cannot be taken to have come to one.
+
+    This is asked only of runs whose processes all exited with 0. Many a script forgets to end
+    its reporter: it counts where all ranks reported the same number of iterations.
+    """
+    counts = {reading.iterations for reading in readings.values()}
+    return [
+        f"{broke_off(rank, reading)}; its exit code was 0: {_HOW_TO_END}"
+        for rank, reading in readings.items()
+        if not reading.ended and (len(counts) > 1 or counts == {0})
+    ]
 
 
 def _disagreements(world_size: int, readings: Mapping[int, RankReading]) -> list[str]:
@@ -170,6 +187,7 @@ def _notes(readings: Mapping[int, RankReading], warmup: int) -> tuple[str, ...]:
     """Return what a reader of the figures should know, ours first, then the job's own notes."""
     ours = [
         *_attempt_notes(readings),
+        *_end_notes(readings),
         *_count_notes(readings, warmup),
         *_gap_notes(readings),
     ]
@@ -184,6 +202,14 @@ def _attempt_notes(readings: Mapping[int, RankReading]) -> list[str]:
         return []
     text = "the last attempt is what counts, and the wall time includes them all"
     return [f"the ranks were started {attempts} times: {text}"]
+
+
+def _end_notes(readings: Mapping[int, RankReading]) -> list[str]:
+    return [
+        f"rank {rank} did not say that it ended; its exit code was 0 ({_HOW_TO_END})"
+        for rank, reading in readings.items()
+        if not reading.ended
+    ]
 
 
 def _count_notes(readings: Mapping[int, RankReading], warmup: int) -> list[str]:

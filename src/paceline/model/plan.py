@@ -118,7 +118,7 @@ class RunPlan:
 
 @dataclass(frozen=True)
 class PlannedSample:
-    """The n-th measurement of one configuration; its id is the same whenever it is planned."""
+    """The n-th measurement of one configuration, from 1; its id is the same in every plan."""
 
     sample_id: str
     configuration: Configuration

@@ -60,6 +60,12 @@ class RunRecord:
     failure: Failure | None = None
     hosts: tuple[str, ...] = ()
     provenance: Mapping[str, object] = field(default_factory=dict)
+    tidied: bool = False
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing more is to be done about the run: it ended and left its hosts clean."""
+        return self.state.ended and self.tidied
 
 
 @dataclass(frozen=True)

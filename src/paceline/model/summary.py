@@ -136,10 +136,14 @@ class StudyProgress:
 
 @dataclass(frozen=True)
 class StudyOutcome:
-    """A study that has ended: its findings, and where its files lie."""
+    """A study that has ended: its findings, and where its files lie.
+
+    `report_path` is None where the files could not be written; `trouble` then says why.
+    """
 
     summary: StudySummary
     folder: Path
-    report_path: Path
+    report_path: Path | None
     text: str
     document: str
+    trouble: str | None = None

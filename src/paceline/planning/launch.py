@@ -1,12 +1,11 @@
 """Launchers: who starts the ranks on a host, as commands.
 
-A launcher is a function from a `Launch` to what each host does; a further one (mpirun, which
-runs on the master only) is one more function in `LAUNCHERS`.
+A launcher is a function from a `Launch` to what each host does; `planning/launchers.py` names
+them all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -25,7 +24,8 @@ _RENDEZVOUS_TIMEOUT_S = 120
 class Launch:
     """All that a launcher needs to know.
 
-    `facts` and `places` are those of the hosts in use, in order.
+    `facts` and `places` are those of the hosts in use, in order. `secret` is known to the hosts of
+    this run alone.
     """
 
     spec: Spec
@@ -36,6 +36,7 @@ class Launch:
     master_address: str
     master_port: int
     measured: bool
+    secret: str = ""
 
     def payload(self, node_rank: int) -> Payload:
         """Return what every rank of a host executes."""
@@ -112,9 +113,6 @@ def torchrun(launch: Launch) -> tuple[HostPlan, ...]:
         HostPlan(host, node_rank, (process(node_rank),))
         for node_rank, host in enumerate(launch.cluster.hosts[: launch.configuration.nodes])
     )
-
-
-LAUNCHERS: Mapping[str, Launcher] = {"direct": direct, "torchrun": torchrun}
 
 
 def _torchrun_words(launch: Launch, node_rank: int) -> tuple[str, ...]:

@@ -10,7 +10,8 @@ from paceline.model.host import Cluster, Host, HostFacts
 from paceline.model.plan import Configuration, HostPlan, JobPlace, RunPlan
 from paceline.model.spec import Spec
 from paceline.planning.fit import crowded, require_fit
-from paceline.planning.launch import LAUNCHERS, Launch
+from paceline.planning.launch import Launch
+from paceline.planning.launchers import LAUNCHERS
 
 _LOOPBACK_ADDRESS = "127.0.0.1"
 
@@ -28,6 +29,7 @@ def plan_run(
     port: int,
     measured: bool,
     places: Mapping[str, JobPlace] | None = None,
+    secret: str = "",
 ) -> RunPlan:
     """Return what every host does for one run of a configuration.
 
@@ -35,7 +37,8 @@ def plan_run(
     on each of them, `python` the one that runs Paceline's own parts there (and the job, unless
     the spec names another), `port` is free on the master. `measured` is a sample of a study; a
     run that is not measured goes on as long as the job's own arguments say. `places` says for
-    each host where the job lives there, where that differs between them.
+    each host where the job lives there, where that differs between them. `secret` is what the
+    hosts of this run prove themselves to each other with, where a launcher needs that.
     """
     known = _in_order(cluster, facts)
     require_fit((configuration,), known, oversubscribe=spec.job.oversubscribe)
@@ -50,6 +53,7 @@ def plan_run(
         master_address=_LOOPBACK_ADDRESS if alone else cluster.master.peer_address,
         master_port=spec.job.master_port or port,
         measured=measured,
+        secret=secret,
     )
     return RunPlan(
         run_id=run_id,

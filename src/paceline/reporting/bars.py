@@ -182,7 +182,7 @@ def _samples(
         for position, (sample, value) in enumerate(known):
             x.append(value * factor)
             y.append(row + _SAMPLES_BELOW + (position - (len(known) - 1) / 2) * step)
-            name = f"{short_title(item.configuration)}, sample {sample.index + 1}"
+            name = f"{short_title(item.configuration)}, sample {sample.index}"
             texts.append(f"{label(name)}<br>{plain(value * factor)} {label(axis)}")
     return {
         "type": "scatter",

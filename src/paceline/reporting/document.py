@@ -12,10 +12,9 @@ What is missing is null. JSON has no NaN: a figure that is not finite is null as
 from __future__ import annotations
 
 import json
-import math
-import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
+from math import isfinite
 from typing import Any
 
 from paceline.errors import StorageError
@@ -31,8 +30,7 @@ from paceline.model.summary import (
 SCHEMA = "paceline.study"
 SCHEMA_VERSION = 1
 
-# A list of numbers alone, one on each line: strings cannot look like it, having no line breaks.
-_NUMBERS = re.compile(r"\[\n([^\[\]{}\"]*?)\n\s*\]")
+_UNLIKE_NUMBERS = frozenset({dict, list, str})
 _ESTIMATES = (
     "items_per_s",
     "iteration_s",
@@ -46,12 +44,27 @@ _ESTIMATES = (
 
 def dumps(summary: StudySummary) -> str:
     """Return the text of `study.json`, ending in a newline."""
-    text = json.dumps(to_document(summary), indent=1, allow_nan=False, ensure_ascii=False)
-    return _NUMBERS.sub(_on_one_line, text) + "\n"
+    return _text(to_document(summary), "") + "\n"
 
 
-def _on_one_line(match: re.Match[str]) -> str:
-    return f"[{', '.join(part.strip() for part in match.group(1).split(','))}]"
+def _text(value: Any, margin: str) -> str:
+    """Return indented JSON with each series of numbers on one line.
+
+    The json module indents one value after the other in Python. A study is written again after
+    each sample, and most of it are series: they go through the module's quick way.
+    """
+    inner = f"{margin} "
+    if isinstance(value, dict) and value:
+        parts = [f"{inner}{_quick(name)}: {_text(item, inner)}" for name, item in value.items()]
+        return "{\n" + ",\n".join(parts) + f"\n{margin}}}"
+    if isinstance(value, list) and not _UNLIKE_NUMBERS.isdisjoint(map(type, value)):
+        parts = [f"{inner}{_text(item, inner)}" for item in value]
+        return "[\n" + ",\n".join(parts) + f"\n{margin}]"
+    return _quick(value)
+
+
+def _quick(value: Any) -> str:
+    return json.dumps(value, allow_nan=False, ensure_ascii=False)
 
 
 def loads(text: str) -> StudySummary:
@@ -192,9 +205,16 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
-        return [_plain(item) for item in value]
+        return _plain_list(value)
     if isinstance(value, float):
-        return value if math.isfinite(value) else None
+        return value if isfinite(value) else None
     if value is None or isinstance(value, (str, int, bool)):
         return value
     return str(value)
+
+
+def _plain_list(values: Iterable[Any]) -> list[Any]:
+    known = list(values)
+    if set(map(type, known)) == {float} and all(map(isfinite, known)):
+        return known  # a series, which may be long
+    return [_plain(item) for item in known]

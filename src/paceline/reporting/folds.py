@@ -56,7 +56,7 @@ def _sample_row(sample: Sample, summary: StudySummary) -> Html:
     unit = iteration_unit(summary)
     iteration = None if sample.iteration_s is None else sample.iteration_s * unit.per_second
     cells = [
-        str(sample.index + 1),
+        str(sample.index),
         sample.run_id,
         _moment(sample.started_at),
         plain(sample.wall_s),

@@ -210,7 +210,7 @@ def failures(summary: StudySummary) -> tuple[tuple[str, str], ...]:
     """Return which samples failed, by name, and why."""
     return tuple(
         (
-            f"{short_title(item.configuration)}, sample {sample.index + 1} ({sample.run_id})",
+            f"{short_title(item.configuration)}, sample {sample.index} ({sample.run_id})",
             sample.failed,
         )
         for item in summary.configurations

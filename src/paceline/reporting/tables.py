@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 
@@ -129,7 +130,7 @@ def _csv(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
 
 def _cell(value: Cell) -> str:
     """Return a cell's text: empty for what is missing, microseconds for what was timed."""
-    if value is None:
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"

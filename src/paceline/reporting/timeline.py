@@ -48,9 +48,9 @@ def _chart(index: int, item: ConfigurationSummary) -> Chart | None:
 def _trace(sample: Sample, rank: RankSample, unit: Unit, bin_size: int, longest: int) -> Trace:
     times = [*rank.warmup_s, *rank.iteration_s]
     starts = range(0, len(times), bin_size)
-    name = f"sample {sample.index + 1}, rank {rank.rank}"
+    name = f"sample {sample.index}, rank {rank.rank}"
     name += " (failed)" if sample.failed is not None else ""
-    colour = series_colour(sample.index)
+    colour = series_colour(sample.index - 1)
     return {
         "type": "scatter",
         "mode": "lines+markers" if longest <= _MOST_MARKED else "lines",

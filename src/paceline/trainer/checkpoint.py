@@ -120,11 +120,16 @@ class _Summing:
         self._file = file
         self.sum = hashlib.sha256()
         self.size_bytes = 0
+        self.error: OSError | None = None
 
     def write(self, data: Any) -> int:
         """Write and add up."""
         self.sum.update(data)
-        written = self._file.write(data)
+        try:
+            written = self._file.write(data)
+        except OSError as error:
+            self.error = error  # torch reports something of its own in its place
+            raise
         self.size_bytes += written
         return written
 
@@ -133,13 +138,22 @@ class _Summing:
         self._file.flush()
 
 
+def _save(state: Mapping[str, Any], file: _Summing) -> None:
+    try:
+        torch.save(dict(state), cast("IO[bytes]", file))
+    except RuntimeError:
+        if file.error is not None:
+            raise file.error from None
+        raise
+
+
 def _write(state: Mapping[str, Any], path: Path) -> int:
     partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
     try:
         with partial.open("wb") as file:
             summing = _Summing(file)
-            torch.save(dict(state), cast(IO[bytes], summing))
-            summing.flush()
+            _save(state, summing)
+            file.flush()
             os.fsync(file.fileno())
         _write_text(sum_path(path), f"{summing.sum.hexdigest()}  {path.name}\n")
         partial.replace(path)

@@ -45,8 +45,7 @@ class Deal:
         """Yield the batches of one rank."""
         generator = torch.Generator().manual_seed(seed + epoch)
         order = torch.randperm(self.count, generator=generator)
-        total = self.consumed + self.per_rank * self.world_size
-        places = torch.arange(self.consumed + rank, total, self.world_size)
+        places = self.consumed + rank + self.world_size * torch.arange(self.per_rank)
         images = order[places % self.count]
         for start in range(0, self.per_rank, self.batch_size):
             part = slice(start, start + self.batch_size)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import traceback
 
 from paceline.errors import PacelineError, TransportError
@@ -82,8 +83,9 @@ def _is_lost_peer(error: BaseException) -> bool:
 
 
 def _lost_peer(error: BaseException, place: Place) -> TransportError:
-    first_line = str(error).strip().splitlines()[0]
+    # The library's words, without the place in its source and its advice to library users.
+    words = re.sub(r"^\[\S+:\d+\] ", "", str(error).strip()).split(". This is")[0]
     return TransportError(
-        f"rank {place.rank} lost another rank: {first_line}",
+        f"rank {place.rank} lost another rank: {words.splitlines()[0]}",
         hint="the rank that failed first says why in its own output",
     )

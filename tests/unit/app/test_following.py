@@ -16,7 +16,7 @@ from paceline.model.host import Host, SshAccess
 from paceline.model.plan import Configuration, HostPlan, JobPlace, ProcessPlan, RunPlan
 from tests.fakes.transport import FakeTransport
 
-ENDED = {"state": {"job_id": "r", "phase": "ended", "outcome": "succeeded"}}
+ENDED: dict[str, object] = {"state": {"job_id": "r", "phase": "ended", "outcome": "succeeded"}}
 
 
 def chunk(start: int, text: str) -> dict[str, object]:

@@ -149,5 +149,5 @@ def test_one_error_names_all_faults(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("paceline.app.pairs.check_pairs", look)
     with pytest.raises(EnvironmentFault, match=r"a: is deaf\n  b: is mute") as caught:
-        asyncio.run(require_pairs((), 1, None))
+        asyncio.run(require_pairs((), 1, None, same_torch=False))
     assert caught.value.hint == "ear; mouth"

@@ -117,7 +117,8 @@ def test_job_that_reports_nothing_is_measured_from_outside() -> None:
         ({0: _rank(0, [1.0], world_size=2)}, "of 2 ranks, these reported nothing: 1"),
         (
             {0: _rank(0, [1.0], world_size=2), 1: _rank(1, [1.0, 1.0], world_size=2, end=None)},
-            "rank 1 broke off without an end, after 2 iterations",
+            "rank 1 broke off without an end, after 2 iterations; its exit code was 0: "
+            "a reporter is ended by `end()` or by `with Reporter()`",
         ),
         (
             {0: _rank(0, [1.0], world_size=2), 1: _rank(1, [1.0], world_size=2, end="failed")},
@@ -151,6 +152,30 @@ def test_reasons_why_a_run_does_not_count(events: dict[int, list[Event]], reason
     assert sample.failed == reason
     assert sample.items_per_s is None
     assert sample.wall_s == 30.0
+
+
+def test_ranks_that_forgot_to_say_their_end_count() -> None:
+    """A script without `with` and `end()` is measured all the same, and told how to do better."""
+    events = {rank: _rank(rank, [1.0, 1.0], world_size=2, end=None) for rank in (0, 1)}
+    sample = sample_from_events(_run(2), events)
+    assert (sample.failed, sample.items_per_s) == (None, 32.0)
+    assert sample.notes[0].startswith("rank 0 did not say that it ended; its exit code was 0")
+    stopped = sample_from_events(_run(2, state=RunState.STOPPED), events)
+    assert stopped.failed == "the run is stopped"
+
+
+def test_rank_that_said_nothing_but_hello_broke_off() -> None:
+    """A start without any iteration and without an end measures nothing."""
+    sample = sample_from_events(_run(), {0: [Start(rank=0, t=0.0)]})
+    assert sample.failed is not None
+    assert sample.failed.startswith("rank 0 broke off without an end, after 0 iterations")
+
+
+@pytest.mark.parametrize("line", ["{", "garbage", "\x00", '{"kind": []}', "[" * 5000])
+def test_file_that_holds_garbage_alone_is_no_silence(line: str) -> None:
+    """Bytes that are no event make a failed sample, not one that is measured from outside."""
+    sample = sample_from_events(_run(), {0: [line, ""]})
+    assert sample.failed == "rank 0 broke off in the middle of a line, after 0 iterations"
 
 
 def test_failed_run_gives_its_own_reason_and_keeps_the_raw_times() -> None:
@@ -316,10 +341,10 @@ def test_figures_follow_from_the_ranks(ranks: list[list[float]], warmup: int) ->
 @settings(deadline=None)
 @given(_times, st.integers(min_value=1, max_value=400))
 def test_cut_off_file_is_never_a_good_sample(times: list[float], cut: int) -> None:
-    """A rank's file that lost its tail is a failed sample, whatever was lost, and no crash."""
+    """A rank's file that lost its tail is a failed sample, or one that says what is missing."""
     text = "\n".join(_line(event) for event in _rank(0, times)) + "\n"
     sample = sample_from_events(_run(), {0: text[: max(1, len(text) - 1 - cut)].splitlines()})
-    assert sample.failed is not None or not sample.ranks
+    assert sample.failed is not None or "did not say that it ended" in sample.notes[0]
 
 
 def test_real_ec2_iterations_give_the_published_throughput() -> None:

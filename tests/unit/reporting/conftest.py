@@ -23,7 +23,7 @@ BEGIN = 1_760_000_000.0
 
 # Seconds per iteration, as two processes on a two-core machine would have them.
 TYPICAL_S = {(1, 16): 0.2664, (2, 16): 0.2866, (1, 32): 0.4981, (2, 32): 0.5302}
-FAILED = ("nnode-1_nproc-2_batch_size-32", 1)
+FAILED = ("nnode-1_nproc-2_batch_size-32", 2)
 
 PROVENANCE = {
     "paceline": "0.1.0",
@@ -47,9 +47,9 @@ def make_plan(name: str, configurations: list[Configuration], samples: int = 3) 
         baseline=configurations[0],
         configurations=tuple(configurations),
         samples=tuple(
-            PlannedSample(f"{item.label}-{index}", item, index)
+            PlannedSample(f"{item.label}-s{index}", item, index)
             for item in configurations
-            for index in range(samples)
+            for index in range(1, samples + 1)
         ),
         digest="0123456789ab",
     )

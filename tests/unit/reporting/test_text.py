@@ -23,8 +23,8 @@ nodes x procs  batch       n        img/s  ms/iteration           speedup      e
 ± and ranges are 95% intervals of the mean over n samples (Student's t; ratios on the log scale).
 
 Failed:
-  1 x 2, batch 32, sample 2 (nnode-1_nproc-2_batch_size-32-1-a0): rank 1 was killed by signal 9 (out
-    of memory?)
+  1 x 2, batch 32, sample 2 (nnode-1_nproc-2_batch_size-32-s2-a0): rank 1 was killed by signal 9
+    (out of memory?)
 
 Notes:
   the job says: generated images, because CIFAR-10 is not here

@@ -11,7 +11,6 @@ from paceline.model.spec.rules import Problem
 _LATER: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("cluster", "provider", ("ec2",)),
     ("runtime", "kind", ("venv", "docker")),
-    ("job", "launcher", ("mpirun",)),
 )
 
 
@@ -24,8 +23,5 @@ def set_aside_later(data: dict[str, Any]) -> Iterator[Problem]:
             continue
         there_is = ", ".join(get_args(sections()[(section,)].model_fields[key].annotation))
         yield Problem((section, key), f"{value} is not in this version yet; there is: {there_is}")
-        # The other keys of a cluster or runtime to come are no mistakes. A launcher has none.
-        if section == "job":
-            del values[key]
-        else:
-            data[section] = {}
+        # The other keys of a cluster or runtime to come are no mistakes.
+        data[section] = {}

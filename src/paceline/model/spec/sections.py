@@ -121,9 +121,10 @@ class DataSpec(Section):
 class JobSpec(Section):
     """What runs on every host. One of `program`, `script` and `command` says what."""
 
-    launcher: Literal["direct", "torchrun"] = Field(
+    launcher: Literal["direct", "torchrun", "mpirun"] = Field(
         "direct",
-        description="Who starts the ranks: `direct` with plain environment variables, `torchrun`.",
+        description="Who starts the ranks: `direct` with plain environment variables, `torchrun`, "
+        "or `mpirun` (Open MPI).",
     )
     program: Literal["dcgan", "mlp"] | None = Field(
         None, description="A built-in trainer; `dcgan` if nothing else is named."

@@ -108,7 +108,7 @@ data: 3
         "line 3: samples: unknown key here; did you mean study.samples?",
         "line 5: job.luncher: unknown key; did you mean launcher?",
         (
-            'line 6: job.launcher: must be one of direct, torchrun, not "torchrn"; '
+            'line 6: job.launcher: must be one of direct, torchrun, mpirun, not "torchrn"; '
             "did you mean torchrun?"
         ),
         "line 7: job.script: stands beside job.program; give only one of them",
@@ -230,12 +230,10 @@ def test_the_words_of_later_versions_are_known() -> None:
     text = """\
 cluster: {provider: ec2, region: us-east-1, instance_type: m5.large, nodes: 4}
 runtime: {kind: docker, dockerfile: Dockerfile}
-job: {launcher: mpirun}
 """
     assert mistakes(text) == (
         "line 1: cluster.provider: ec2 is not in this version yet; there is: local, hosts",
         "line 2: runtime.kind: docker is not in this version yet; there is: bare",
-        "line 3: job.launcher: mpirun is not in this version yet; there is: direct, torchrun",
     )
 
 
