@@ -206,7 +206,11 @@ def test_a_checkpoint_is_taken_when_it_is_asked_for(
 def test_a_request_that_comes_too_early_kills_nobody(ranks: Nursery, tmp_path: Path) -> None:
     """SIGUSR1 to a rank that still waits for the others is no reason to die."""
     port = str(free_port())
-    common = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    common: dict[str, Any] = {
+        "WORLD_SIZE": "2",
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": port,
+    }
     words = (*OF_TWO, "--iterations", "3")
     (first,) = ranks.start(tmp_path / "0", words, **common, RANK="0")
     until(lambda: listens(int(port)) or first.code() is not None, "the meeting point to be open")

@@ -228,7 +228,7 @@ def nursery() -> Iterator[Nursery]:
         made.clear_up()
 
 
-class _Child(Exception):  # noqa: N818 - not an error: the way out of the loop
+class _Child(Exception):
     """This process is a new rank."""
 
     def __init__(self, request: dict[str, Any]) -> None:
@@ -239,7 +239,7 @@ class _Child(Exception):  # noqa: N818 - not an error: the way out of the loop
 def _serve(requests: IO[str]) -> None:
     """Answer requests until there are no more; a forked child leaves by `_Child`."""
     import torch
-    import torch.distributed  # noqa: F401 - what the children need, loaded once
+    import torch.distributed
 
     import paceline.trainer.rank  # noqa: F401
 

@@ -263,7 +263,8 @@ def test_prepare_fetches_what_is_not_there_if_asked(
     """`download` is the user's consent; without it the error says what to do."""
     with pytest.raises(DataError, match=r"CIFAR-10 is not in .*/root") as caught:
         prepare("cifar10", tmp_path / "root")
-    assert caught.value.hint == "fetch it with: paceline data fetch cifar10"
+    wanted = f"fetch it with: paceline data fetch cifar10 --root {tmp_path / 'root'}"
+    assert caught.value.hint == wanted
 
     def small(name: str, root: Path | None = None, **_options: Any) -> Any:
         assert name == "cifar10"

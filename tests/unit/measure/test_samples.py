@@ -117,8 +117,10 @@ def test_job_that_reports_nothing_is_measured_from_outside() -> None:
         ({0: _rank(0, [1.0], world_size=2)}, "of 2 ranks, these reported nothing: 1"),
         (
             {0: _rank(0, [1.0], world_size=2), 1: _rank(1, [1.0, 1.0], world_size=2, end=None)},
-            "rank 1 broke off without an end, after 2 iterations; its exit code was 0: "
-            "a reporter is ended by `end()` or by `with Reporter()`",
+            (
+                "rank 1 broke off without an end, after 2 iterations; its exit code was 0: "
+                "a reporter is ended by `end()` or by `with Reporter()`"
+            ),
         ),
         (
             {0: _rank(0, [1.0], world_size=2), 1: _rank(1, [1.0], world_size=2, end="failed")},

@@ -14,7 +14,7 @@ from paceline.reporting.notes import provenance_notes
 Hosts = Mapping[str, Mapping[str, object]]
 
 
-def _run(hosts: Hosts, **more: object) -> RunRecord:
+def _run(hosts: Hosts | str, **more: object) -> RunRecord:
     return RunRecord(
         run_id="r",
         kind="sample",
@@ -71,7 +71,7 @@ def test_versions_and_hardware_that_differ_are_named() -> None:
 def test_what_is_not_known_differs_from_nothing() -> None:
     """Runs without provenance, and hosts that did not say a fact, are no difference."""
     bare = RunRecord("r", "sample", RunState.SUCCEEDED, Configuration(1, 1), Path("r"), 0.0)
-    odd = _run({}, hosts="unreadable")
+    odd = _run("unreadable")
     some = _run({"h": {"torch_version": "2.4"}})
     none = _run({"h": {"torch_version": None}})
     assert provenance_notes([bare, odd, some, none]) == ()

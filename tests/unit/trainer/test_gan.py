@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Iterator
 
 import pytest
-import torch
 from torch import Tensor
 
 from paceline.events import Place

@@ -35,7 +35,7 @@ def _gradients(layer: nn.Module, images: Tensor) -> tuple[Tensor, Tensor, Tensor
 def test_results_and_gradients_are_torchs(ours: nn.Module, theirs: nn.Module, side: int) -> None:
     """Forward, backward and the gradient of the kernel are the same up to rounding."""
     torch.manual_seed(0)
-    ours.double().to(memory_format=torch.channels_last)
+    ours.double().to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     theirs.double()
     theirs.load_state_dict(ours.state_dict())
     wide = next(theirs.parameters()).shape[int(isinstance(theirs, nn.Conv2d))]
@@ -57,11 +57,11 @@ def test_names_and_shapes_are_torchs(ours: nn.Module, theirs: nn.Module, side: i
 def test_only_what_is_needed_is_computed() -> None:
     """A frozen kernel gathers no gradient, and images that need none get none."""
     layer = kernels.Down(3, 5)
-    layer.requires_grad_(False)
+    layer.requires_grad_(requires_grad=False)
     images = torch.randn(2, 3, 8, 8, requires_grad=True)
     layer(images).sum().backward()
     assert images.grad is not None
     assert layer.weight.grad is None
-    layer.requires_grad_(True)
+    layer.requires_grad_(requires_grad=True)
     layer(images.detach()).sum().backward()
     assert layer.weight.grad is not None

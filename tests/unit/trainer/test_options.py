@@ -11,11 +11,39 @@ from hypothesis import strategies as st
 from paceline.errors import UsageError
 from paceline.trainer.options import DEFAULTS, normalised, parse
 
-PUBLIC = (
-    "--dataset cifar10 --dataroot ./cifar10 --num_epochs 1 --download --batch_size 16 "
-    "--learning_rate 0.0003 --image_size 32 --test_data --seed 4 --cuda --beta1 0.4 --nz 50 "
-    "--ngf 32 --ndf 16 --out_folder out --max_workers 2 --local_rank 1"
-).split()
+PUBLIC = [
+    "--dataset",
+    "cifar10",
+    "--dataroot",
+    "./cifar10",
+    "--num_epochs",
+    "1",
+    "--download",
+    "--batch_size",
+    "16",
+    "--learning_rate",
+    "0.0003",
+    "--image_size",
+    "32",
+    "--test_data",
+    "--seed",
+    "4",
+    "--cuda",
+    "--beta1",
+    "0.4",
+    "--nz",
+    "50",
+    "--ngf",
+    "32",
+    "--ndf",
+    "16",
+    "--out_folder",
+    "out",
+    "--max_workers",
+    "2",
+    "--local_rank",
+    "1",
+]
 
 
 def test_every_flag_of_the_public_program_is_known() -> None:

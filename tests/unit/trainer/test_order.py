@@ -28,7 +28,7 @@ def test_images_are_dealt_as_by_torch(
 ) -> None:
     """Each rank gets what DistributedSampler gives it, in the same order."""
     for rank in range(world):
-        sampler = DistributedSampler(
+        sampler: DistributedSampler[torch.Tensor] = DistributedSampler(
             torch.arange(count),  # type: ignore[arg-type]
             num_replicas=world,
             rank=rank,

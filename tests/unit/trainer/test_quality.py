@@ -51,5 +51,12 @@ def test_the_distance_is_a_distance() -> None:
     assert sliced_wasserstein(points, points, generator.manual_seed(0)) == 0
     shifted = sliced_wasserstein(points, points + 0.25, generator.manual_seed(0))
     assert shifted == pytest.approx(0.25, abs=1e-5)
-    left, right = _images(32, 1), _images(32, 2)
-    assert patch_distance(left, right) == pytest.approx(patch_distance(right, left))
+    other = torch.randn(500, 1)
+    there = sliced_wasserstein(points, other, generator.manual_seed(0))
+    assert there == pytest.approx(sliced_wasserstein(other, points, generator.manual_seed(0)))
+
+
+def test_an_image_set_is_near_itself() -> None:
+    """Patches from different places of the same images differ less than other images do."""
+    images = _images(64, 1)
+    assert patch_distance(images, images) < patch_distance(images, _images(64, 2, contrast=0.3))

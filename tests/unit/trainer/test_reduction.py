@@ -64,7 +64,7 @@ def test_only_the_last_pass_is_sent_and_as_it_goes(dtype: torch.dtype) -> None:
     network = _network()
     weights = Weights(network, dtype=dtype, device=CPU)
     log: list[str] = []
-    reduction = Reduction(weights, lambda size, device: _Doubling(log, size))
+    reduction = Reduction(weights, lambda size, _: _Doubling(log, size))
     data = torch.ones(2, 4, dtype=dtype)
     network(data).float().sum().backward()
     assert log == []

@@ -80,7 +80,7 @@ def test_a_fast_program_prints_now_and_then(
     ("rank", "level", "heard"), [(0, "info", True), (1, "info", False), (1, "warning", True)]
 )
 def test_a_note_is_said_once_and_kept_by_all(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], rank: int, level: str, heard: bool
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], *, rank: int, level: str, heard: bool
 ) -> None:
     """Rank 0 speaks for all; a warning is everybody's; events hold every note."""
     _teller(tmp_path, rank=rank).note("words", level=level)
