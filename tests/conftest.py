@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from paceline.rehearsal.engine import Engine
 from paceline.rehearsal.hosts import SshHost
-from tests.lab import lab_of
+from tests.lab import engines_of, lab_of
 
 
 @pytest.fixture(scope="session")
@@ -13,3 +14,17 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SshHost, ...
     """Return two hosts that answer to SSH, for as long as the tests go on."""
     with lab_of(2, tmp_path_factory.mktemp("lab")) as hosts:
         yield hosts
+
+
+@pytest.fixture(scope="session")
+def docker_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SshHost, ...]]:
+    """Return two more hosts, for those tests that have a docker engine at work on them."""
+    with lab_of(2, tmp_path_factory.mktemp("docker-lab")) as hosts:
+        yield hosts
+
+
+@pytest.fixture(scope="session")
+def engines(docker_lab: tuple[SshHost, ...]) -> Iterator[tuple[Engine, ...]]:
+    """Return the docker engines of those hosts."""
+    with engines_of(docker_lab) as made:
+        yield made

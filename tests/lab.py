@@ -1,4 +1,7 @@
-"""Hosts that answer to SSH, for tests: network namespaces with a real sshd each."""
+"""Hosts that answer to SSH, for tests: network namespaces with a real sshd each.
+
+Where a test needs it, each has a docker engine as well.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,15 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
 from paceline.model.host import Host, SshAccess
+from paceline.rehearsal.engine import Engine, engine
 from paceline.rehearsal.hosts import SshHost, ssh_hosts
+from paceline.rehearsal.images import load_machine_image
 from paceline.rehearsal.network import plan_network
 from paceline.transports.ssh import HostKeys
 
@@ -41,6 +46,18 @@ def lab_of(count: int, folder: Path) -> Iterator[tuple[SshHost, ...]]:
         plan = plan_network(f"s{subnet}", count, subnet=subnet)
         with ssh_hosts(plan, folder) as hosts:
             yield hosts
+
+
+@contextmanager
+def engines_of(hosts: tuple[SshHost, ...]) -> Iterator[tuple[Engine, ...]]:
+    """Start a docker engine on each host, with the image of this machine in it."""
+    if shutil.which("dockerd", path=f"{os.environ.get('PATH', '')}:/usr/sbin") is None:
+        pytest.skip("not installed: dockerd")
+    with ExitStack() as stack:
+        made = tuple(stack.enter_context(engine(host.lab, host.folder)) for host in hosts)
+        for one in made:
+            load_machine_image(one)
+        yield made
 
 
 @contextmanager

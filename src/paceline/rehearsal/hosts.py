@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from paceline.errors import EnvironmentFault, MissingProgram
+from paceline.rehearsal.engine import engine_address
 from paceline.rehearsal.network import LabHost, NetworkPlan, network
 
 SSH_PORT = 22
@@ -32,9 +33,10 @@ PasswordAuthentication no
 KbdInteractiveAuthentication no
 PermitRootLogin prohibit-password
 PrintMotd no
-SetEnv HOME={folder}/home RES_OPTIONS="timeout:1 attempts:1"
+SetEnv HOME={folder}/home RES_OPTIONS="timeout:1 attempts:1" DOCKER_HOST={engine}
 """
 # There is no name server in a lab: gloo asks for names, and would wait 20 s for the answer.
+# A docker engine that this machine may have is none of its hosts'; theirs answers elsewhere.
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,12 @@ class SshHost:
 
     def configuration(self) -> str:
         """Return what its sshd is told."""
-        return _CONFIGURATION.format(address=self.address, port=SSH_PORT, folder=self.folder)
+        return _CONFIGURATION.format(
+            address=self.address,
+            port=SSH_PORT,
+            folder=self.folder,
+            engine=engine_address(self.lab.namespace),
+        )
 
     def processes(self) -> list[int]:
         """Return the pids of all that runs on it, its sshd included."""
