@@ -139,7 +139,7 @@ WRONG: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("wrong", WRONG, ids=str)
+@pytest.mark.parametrize("wrong", WRONG, ids=range(len(WRONG)))
 def test_a_wrong_value_never_reaches_the_training(
     tmp_path: Path, wrong: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
