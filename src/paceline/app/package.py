@@ -21,7 +21,7 @@ from paceline.model.command import Command
 from paceline.ports import Transport
 
 _TRAVELS = (
-    *("__init__.py", "errors.py", "events", "peers.py", "mpi.py"),
+    *("__init__.py", "errors.py", "events", "peers.py", "mpi.py", "relay"),
     *("supervisor", "datasets", "trainer"),
 )
 _LOOK = """home=${HOME:-$(cd && pwd)}; echo "$home"
