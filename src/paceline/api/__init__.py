@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from paceline.api.advising import forecast
 from paceline.api.checks import doctor
 from paceline.api.data import fetch_data, known_datasets, verify_data
 from paceline.api.running import logs, run, runs, stop, train, wait
@@ -27,6 +28,7 @@ __all__ = [
     "demo_spec",
     "doctor",
     "fetch_data",
+    "forecast",
     "known_datasets",
     "load",
     "logs",

@@ -10,6 +10,7 @@ from typing import Protocol, runtime_checkable
 import typer
 
 from paceline.cli import (
+    advise,
     data,
     demo,
     doctor,
@@ -80,7 +81,7 @@ def build_app() -> typer.Typer:
     ) -> None:
         del version, debug
 
-    for verb in (demo, doctor, plan, train, run, study, report, ls, logs, wait, stop, data):
+    for verb in (demo, doctor, plan, train, run, study, report, advise, ls, logs, wait, stop, data):
         verb.register(app)
     return app
 

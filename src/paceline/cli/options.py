@@ -69,6 +69,14 @@ AcceptKeys = Annotated[
         help="Trust hosts that are not known yet, and remember their keys.",
     ),
 ]
+Prices = Annotated[
+    Optional[Path],
+    typer.Option(
+        "--prices", metavar="FILE", help="Prices as CSV; else the list prices that come along."
+    ),
+]
+Region = Annotated[str, typer.Option("--region", help="Where the prices apply.")]
+Market = Annotated[str, typer.Option("--market", help="on-demand or spot.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")]
 
 

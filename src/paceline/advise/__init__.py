@@ -1,0 +1,1 @@
+"""The advice, pure: measured iterations and prices become predictions and recommendations."""
