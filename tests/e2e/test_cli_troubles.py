@@ -128,7 +128,7 @@ def test_a_data_folder_that_is_not_there_is_said_before_the_ranks_start(
     """Missing data is one message with a way out, and no run is begun."""
     done = terminal.paceline("train", "-s", "data.dataset=cifar10", "-s", "data.root=nowhere")
     assert done.returncode == 3
-    assert "cifar10" in done.stderr
+    assert "the data set cifar10 cannot be read: there is no cifar10 in" in done.stderr
     assert "paceline data fetch" in done.stderr
     assert terminal.results() == []
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import json
 import secrets
 from collections.abc import (
     AsyncIterator,
@@ -21,7 +23,7 @@ from paceline.app.launch import Launchpad
 from paceline.app.links import ask_route
 from paceline.app.pairs import End, require_pairs
 from paceline.errors import DataError, MissingProgram, PacelineError, PortBusy
-from paceline.model.command import Command
+from paceline.model.command import Command, Completed
 from paceline.model.host import Cluster, HostFacts
 from paceline.model.plan import Configuration, JobPlace, RunPlan
 from paceline.model.spec import Spec
@@ -214,14 +216,19 @@ async def _require_data(place: Workplace, spec: Spec) -> None:
         argv = (ground.python, "-m", "paceline.datasets", "locate", *words)
         done = await link.run(Command(argv=argv, env=env))
         if not done.ok:
-            said = done.stderr.strip().splitlines()[-1:] or done.stdout.strip().splitlines()[-1:]
-            where = f" in {root}" if root else ""
             raise DataError(
-                f"the data set {name} cannot be read{where}: {said[0] if said else 'not there'}",
+                f"the data set {name} cannot be read: {_reason(done)}",
                 host=host,
                 hint=f"`paceline data fetch {name}` downloads it, `data.download: true` does so "
                 "on each host, and `data.dataset: fake` needs none",
             )
+
+
+def _reason(done: Completed) -> str:
+    """Return why our package on a host could not do what it was asked for, in its own words."""
+    with contextlib.suppress(ValueError, KeyError, TypeError):
+        return str(json.loads(done.stdout)["message"])
+    return (done.stderr.strip().splitlines()[-1:] or ["it said nothing"])[0]
 
 
 def _require_torch(place: Workplace) -> None:

@@ -43,7 +43,10 @@ def _do(arguments: argparse.Namespace) -> tuple[dict[str, Any], int]:
         return asdict(found), 0 if found.ok else DataError.exit_code
     if arguments.verb == "locate":
         place = locate(name, root)
-        return {"name": name, "root": place}, 0 if place is not None else DataError.exit_code
+        if place is None:
+            where = f"in {root}" if root else "in the usual places"
+            raise DataError(f"there is no {name} {where}")
+        return {"name": name, "root": place}, 0
     if arguments.verb == "prepare":
         prepared = prepare(
             name,

@@ -64,7 +64,8 @@ def test_locate_says_where_or_fails(
         0,
         {"name": "cifar10", "root": str(root)},
     )
-    assert told(capsys, "locate", "mnist")[:2] == (3, {"name": "mnist", "root": None})
+    code, answer, _ = told(capsys, "locate", "mnist", "--root", str(tmp_path / "nowhere"))
+    assert (code, answer["message"]) == (3, f"there is no mnist in {tmp_path / 'nowhere'}")
 
 
 def test_an_error_is_an_answer_as_well(capsys: pytest.CaptureFixture[str]) -> None:
