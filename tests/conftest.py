@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -7,6 +8,12 @@ import pytest
 from paceline.rehearsal.engine import Engine
 from paceline.rehearsal.hosts import SshHost
 from tests.lab import engines_of, lab_of
+
+
+def pytest_configure() -> None:
+    """Give programs that tests start their Ctrl-C back: who runs us may have had it ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
