@@ -1,0 +1,97 @@
+"""The port between the API and the machines: who gives an instance a body."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What is needed to boot an instance."""
+
+    instance_id: str
+    region: str
+    zone: str
+    instance_type: str
+    vcpus: int
+    memory_mib: int
+    network: str
+    image_id: str
+    user: str
+    private_address: str
+    public_address: str | None
+    user_data: str
+    authorised_keys: tuple[str, ...]
+    group_ids: tuple[str, ...]
+
+
+class Keeper(Protocol):
+    """Boots machines and takes them away. No call may wait for a boot."""
+
+    def public_address(self) -> str | None:
+        """Return a free public address and hold it; None if the API may invent one."""
+
+    def release(self, address: str) -> None:
+        """Give a public address back."""
+
+    def boot(self, machine: Machine) -> None:
+        """Start a machine, its disk new or as it was when it was switched off."""
+
+    def power_off(self, instance_id: str) -> None:
+        """Switch a machine off; its disk stays."""
+
+    def reboot(self, instance_id: str) -> None:
+        """Switch a machine off and on."""
+
+    def remove(self, instance_id: str) -> None:
+        """Take a machine away with its disk."""
+
+    def keep_image(self, instance_id: str, image_id: str) -> None:
+        """Keep what is on a machine's disk under an image's name."""
+
+    def forget_image(self, image_id: str) -> None:
+        """Drop what was kept under an image's name."""
+
+    def console(self, instance_id: str) -> str:
+        """Return what a machine has written to its console."""
+
+    def warn(self, instance_id: str, at: float) -> None:
+        """Let a machine know when it will be interrupted."""
+
+
+class NoMachines:
+    """Instances without bodies: enough for tests that only talk to the API."""
+
+    def public_address(self) -> str | None:
+        """Let the API invent one."""
+        return None
+
+    def release(self, address: str) -> None:
+        """Nothing is held."""
+
+    def boot(self, machine: Machine) -> None:
+        """Nothing boots."""
+
+    def power_off(self, instance_id: str) -> None:
+        """Nothing runs."""
+
+    def reboot(self, instance_id: str) -> None:
+        """Nothing runs."""
+
+    def remove(self, instance_id: str) -> None:
+        """Nothing is there."""
+
+    def keep_image(self, instance_id: str, image_id: str) -> None:
+        """There is no disk."""
+
+    def forget_image(self, image_id: str) -> None:
+        """There is no disk."""
+
+    def console(self, instance_id: str) -> str:
+        """Nothing is written."""
+        del instance_id
+        return ""
+
+    def warn(self, instance_id: str, at: float) -> None:
+        """Nobody hears it."""
