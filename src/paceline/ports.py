@@ -13,6 +13,7 @@ from typing import Protocol
 
 from paceline.model.command import Command, Completed
 from paceline.model.host import Cluster, Host
+from paceline.model.live import RunNow
 from paceline.model.plan import RunPlan, StudyPlan
 from paceline.model.record import RunRecord, RunState, StudyRecord
 from paceline.model.summary import Sample, StudyProgress
@@ -161,8 +162,8 @@ class StudyObserver(Protocol):
         """Called when a run has started."""
         ...
 
-    def progressed(self, record: RunRecord, fraction: float | None, text: str) -> None:
-        """Called as the ranks report; `fraction` is how much of this run is done."""
+    def progressed(self, record: RunRecord, now: RunNow) -> None:
+        """Called as the ranks report, with how the run stands."""
         ...
 
     def sampled(self, sample: Sample, progress: StudyProgress) -> None:

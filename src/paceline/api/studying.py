@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,11 +16,12 @@ from paceline.api.wiring import (
     open_store,
     wire,
 )
+from paceline.app.places import Places
 from paceline.app.planning import plan_everything
 from paceline.app.provenance import code_digest, code_folder, provenance_of
 from paceline.app.publish import Publisher
 from paceline.app.study import StudyRunner
-from paceline.app.workplace import open_workplace, preflight
+from paceline.app.workplace import Workplace, open_workplace
 from paceline.datasets import locate
 from paceline.errors import Interrupted, NotFound, PacelineError, StorageError
 from paceline.model.plan import PlanReport
@@ -27,7 +29,7 @@ from paceline.model.record import RunState, StudyRecord
 from paceline.model.spec import Spec, load_spec, to_plain
 from paceline.model.summary import StudyOutcome
 from paceline.planning.demo import demo_mapping
-from paceline.planning.study import plan_study
+from paceline.planning.study import baseline_of, plan_study
 from paceline.ports import RunStore, StudyObserver
 from paceline.store.files import write_atomically
 from paceline.transports.local import LocalTransport
@@ -81,18 +83,24 @@ def _interrupted() -> Interrupted:
 
 
 async def _study(spec: Spec, store: RunStore, observer: StudyObserver) -> StudyOutcome:
-    wiring = wire(spec)
     clock = SystemClock()
-    async with open_workplace(wiring.provider, wiring.ground, store, clock) as place:
+
+    def open_place(variant: Spec) -> AbstractAsyncContextManager[Workplace]:
+        wiring = wire(variant)
+        return open_workplace(wiring.provider, wiring.ground, store, clock)
+
+    async with Places(spec, open_place) as places:
+        baseline = baseline_of(spec)
+        place = await places.look(baseline)
         planned = plan_study(spec, place.facts_in_order, code_digest=code_digest(spec))
-        await preflight(place, spec)
+        await places.of(baseline)
         # Locked before anything is written: a second one must not change the first one's plan.
         with store.lock(planned.name):
             here = LocalTransport(place.cluster.master)
             provenance = await provenance_of(place, code_folder(spec), here)
             record = store.open_study(planned, to_plain(spec), provenance)
             publisher = Publisher(store, record, planned, spec)
-            runner = StudyRunner(place, spec, planned, record, observer, publisher)
+            runner = StudyRunner(places, place.pad, spec, planned, record, observer, publisher)
             try:
                 await runner.run()
             except BaseException:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from paceline.model.live import RunNow
 from paceline.model.plan import StudyPlan
 from paceline.model.record import RunRecord
 from paceline.model.summary import Sample, StudyProgress
@@ -16,7 +17,7 @@ class Nobody:
     def started(self, record: RunRecord) -> None:
         """Pass over."""
 
-    def progressed(self, record: RunRecord, fraction: float | None, text: str) -> None:
+    def progressed(self, record: RunRecord, now: RunNow) -> None:
         """Pass over."""
 
     def sampled(self, sample: Sample, progress: StudyProgress) -> None:

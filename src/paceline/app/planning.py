@@ -14,6 +14,8 @@ async def plan_everything(place: Workplace, spec: Spec) -> PlanReport:
     own = training_configuration(spec, place.facts_in_order)
     runs = [await plan_for(place, spec, own, f"{spec.name}-RUN", measured=False)]
     for configuration in study.configurations:
+        if configuration.instance_type != study.baseline.instance_type:
+            continue  # its hosts are not there yet, and nobody knows them
         run_id = f"{configuration.label}-s1-RUN"
         runs.append(await plan_for(place, spec, configuration, run_id, measured=True))
     return PlanReport(study=study, runs=tuple(runs), notes=())

@@ -2,15 +2,57 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 
 from paceline.app.jobs import FileChunk
-from paceline.events import Epoch, Iteration, MalformedEvent, parse_event
+from paceline.events import Epoch, Event, Iteration, MalformedEvent, Start, parse_event
+from paceline.measure.oddities import lagging
+from paceline.model.live import RankNow, RunNow
 from paceline.model.plan import Configuration
 from paceline.supervisor.job import EVENTS_FOLDER
+
+# What a rank does now is told by so many of its last iterations: enough to be calm.
+_RECENT = 20
+
+
+@dataclass
+class _RankProgress:
+    """What one rank has said so far."""
+
+    host: str = ""
+    counted: int = 0
+    recent: deque[Iteration] = field(default_factory=lambda: deque(maxlen=_RECENT))
+
+    def hear(self, event: Event) -> bool:
+        """Take in an event; tell whether it moved the rank forward."""
+        if isinstance(event, Start):
+            # It was started again: its first iterations are slow, and are not those of before.
+            self.host = event.host
+            self.recent.clear()
+        if isinstance(event, Iteration):
+            self.counted += 1
+            self.recent.append(event)
+        return isinstance(event, (Iteration, Epoch))
+
+    def now(self, rank: int, total: int | None) -> RankNow:
+        """Return how the rank stands, by its recent iterations."""
+        recent = list(self.recent)
+        seconds = sum(item.seconds for item in recent)
+        items = _sum_if_all([item.items for item in recent])
+        return RankNow(
+            rank=rank,
+            host=self.host,
+            iteration=self.counted,
+            of=total or (recent[-1].of if recent else None),
+            iteration_s=fmean(item.seconds for item in recent) if recent else None,
+            items_per_s=items / seconds if items is not None and seconds > 0 else None,
+            wait_share=_share([item.wait_s for item in recent], seconds),
+            input_share=_share([item.data_s for item in recent], seconds),
+            metrics=dict(recent[-1].metrics) if recent else {},
+        )
 
 
 @dataclass
@@ -19,8 +61,7 @@ class RunProgress:
 
     expected_iterations: int | None = None
     epochs: int = 1
-    latest: dict[int, Iteration] = field(default_factory=dict)
-    counted: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    _ranks: dict[int, _RankProgress] = field(default_factory=lambda: defaultdict(_RankProgress))
 
     def feed(self, chunk: FileChunk) -> bool:
         """Take in a chunk; tell whether it moved the run forward."""
@@ -32,33 +73,72 @@ class RunProgress:
                 event = parse_event(line)
             except MalformedEvent:
                 continue  # a line cut short by a crash; measure will judge the whole file
-            if isinstance(event, Iteration):
-                self.latest[event.rank] = event
-                self.counted[event.rank] += 1
-                moved = True
-            moved = moved or isinstance(event, Epoch)
+            if event is not None:
+                moved = self._ranks[event.rank].hear(event) or moved
         return moved
 
     @property
     def fraction(self) -> float | None:
         """How much of the run is done, by its slowest rank; None while nobody can know."""
-        if not self.latest:
+        begun = self._begun()
+        if not begun:
             return None
-        slowest = min(self.counted.values())
+        slowest = min(rank.counted for rank in begun.values())
         if self.expected_iterations:
             return min(1.0, slowest / self.expected_iterations)
-        of = next(iter(self.latest.values())).of
+        of = next(iter(begun.values())).recent[-1].of
         return min(1.0, slowest / (of * self.epochs)) if of else None
 
     @property
     def text(self) -> str:
         """The state of the run in a few words."""
-        if not self.latest:
+        begun = self._begun()
+        if not begun:
             return "starting"
-        event = self.latest[min(self.latest)]
-        words = f"iteration {self.counted[event.rank]}"
-        total = self.expected_iterations or event.of
+        first = begun[min(begun)]
+        total = self._total(first)
+        words = f"iteration {first.counted}"
         return f"{words}/{total}" if total else words
+
+    @property
+    def now(self) -> RunNow:
+        """How the run stands, with all its ranks."""
+        ranks = [
+            rank.now(number, self._total(rank)) for number, rank in sorted(self._ranks.items())
+        ]
+        busy = {
+            rank.rank: rank.iteration_s * (1 - rank.wait_share)
+            for rank in ranks
+            if rank.iteration_s is not None and rank.wait_share is not None
+        }
+        lags = lagging(busy)
+        rates = [rank.items_per_s for rank in ranks]
+        known = [rate for rate in rates if rate is not None]
+        return RunNow(
+            text=self.text,
+            fraction=self.fraction,
+            ranks=tuple(replace(rank, lag=lags.get(rank.rank)) for rank in ranks),
+            items_per_s=sum(known) if known and len(known) == len(rates) else None,
+        )
+
+    def _begun(self) -> Mapping[int, _RankProgress]:
+        return {number: rank for number, rank in self._ranks.items() if rank.recent}
+
+    def _total(self, rank: _RankProgress) -> int | None:
+        if self.expected_iterations:
+            return self.expected_iterations
+        of = rank.recent[-1].of if rank.recent else None
+        return None if of is None else of * self.epochs
+
+
+def _share(values: Sequence[float | None], of_s: float) -> float | None:
+    total = _sum_if_all(values)
+    return total / of_s if total is not None and of_s > 0 else None
+
+
+def _sum_if_all(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known and len(known) == len(values) else None
 
 
 def remaining_s(

@@ -101,6 +101,7 @@ class Publisher:
             measured=measured_words(self.spec.measurement, samples),
             created_at=self.study.created_at,
             provenance={**self.study.provenance, "spec": dict(self.study.spec)},
+            scaling=self.spec.scaling,
         )
         notes = measured_notes(self.spec.measurement, samples)
         return replace(summary, notes=(*summary.notes, *notes))

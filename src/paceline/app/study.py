@@ -9,19 +9,22 @@ from __future__ import annotations
 import secrets
 import time
 from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from paceline.app.jobs import FileChunk
-from paceline.app.launch import begin_run, finish_run, refresh_run
+from paceline.app.launch import Launchpad, begin_run, finish_run, refresh_run
+from paceline.app.places import Places
 from paceline.app.progress import RunProgress, remaining_s
 from paceline.app.provenance import surroundings
 from paceline.app.publish import Publisher
+from paceline.app.purse import Purse
 from paceline.app.results import read_sample
+from paceline.app.spending import earlier_periods, price_of
 from paceline.app.workplace import Workplace, plan_for
-from paceline.errors import Interrupted, JobFailed
+from paceline.errors import JobFailed
 from paceline.model.plan import Configuration, PlannedSample, RunPlan, StudyPlan
-from paceline.model.record import RunRecord, RunState, StudyRecord
+from paceline.model.record import Failure, RunRecord, RunState, StudyRecord
 from paceline.model.spec import Spec
 from paceline.model.summary import Sample, StudyProgress
 from paceline.ports import StudyObserver
@@ -32,9 +35,13 @@ _TELL_EVERY_S = 0.25
 
 @dataclass
 class Taken:
-    """The samples of a study so far: for each planned one, its latest run."""
+    """The samples of a study so far: for each planned one, its latest run.
+
+    `attempted` are those that this sitting has tried, within the limit of retries.
+    """
 
     samples: dict[str, Sample] = field(default_factory=dict)
+    attempted: set[str] = field(default_factory=set)
 
     def missing(self, plan: StudyPlan) -> list[PlannedSample]:
         """Return what is still to be taken, in the order of the plan."""
@@ -59,109 +66,147 @@ class Taken:
         return walls
 
 
-@dataclass(frozen=True)
-class StudyRunner:
-    """One study at work on one workplace."""
+NextSample = Callable[[Sequence[PlannedSample], Sequence[Sample]], PlannedSample | None]
 
-    place: Workplace
+
+def in_order(missing: Sequence[PlannedSample], taken: Sequence[Sample]) -> PlannedSample | None:
+    """Return the next sample of the plan; None when all are taken."""
+    del taken
+    return missing[0] if missing else None
+
+
+@dataclass
+class StudyRunner:
+    """One study at work.
+
+    `next_sample` is asked which of the missing samples to take next, given those that there are;
+    with None the study ends.
+    """
+
+    places: Places
+    pad: Launchpad
     spec: Spec
     plan: StudyPlan
     study: StudyRecord
     observer: StudyObserver
     publisher: Publisher
+    next_sample: NextSample = in_order
+    _sitting: str = field(default_factory=lambda: secrets.token_hex(4))
+    _purse: Purse = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Begin to count the time and the money."""
+        self._purse = Purse(self.spec.limits, self.pad.clock)
 
     async def run(self) -> tuple[Sample, ...]:
         """Take what is missing; return all samples, those of earlier times included."""
-        begun = self.place.pad.clock.monotonic()
         taken = await self._recover()
         self.observer.planned(self.plan, len(taken.missing(self.plan)))
         self.publisher.publish(taken.in_order(self.plan))
-        for item in taken.missing(self.plan):
-            self._mind_the_deadline(begun)
-            record, sample = await self._take(item)
+        while (item := self._next(taken)) is not None:
+            record, sample = await self._take(item, taken)
             taken.samples[item.sample_id] = sample
+            taken.attempted.add(item.sample_id)
             self._tell(sample, taken)
             if sample.failed is not None and not taken.walls():
                 # Nothing has ever worked: the rest of the grid would fail in the same way.
                 raise _nothing_works(record, sample)
         return taken.in_order(self.plan)
 
-    def _mind_the_deadline(self, begun: float) -> None:
-        deadline = self.spec.limits.deadline
-        if deadline is not None and self.place.pad.clock.monotonic() - begun >= deadline:
-            raise Interrupted(
-                f"the study's deadline of {deadline:g} s is over",
-                hint="what was measured is kept: the same command again goes on from there",
-            )
+    def _next(self, taken: Taken) -> PlannedSample | None:
+        missing = [
+            item for item in taken.missing(self.plan) if item.sample_id not in taken.attempted
+        ]
+        return self.next_sample(missing, taken.in_order(self.plan)) if missing else None
 
     def _tell(self, sample: Sample, taken: Taken) -> None:
         summary = self.publisher.publish(taken.in_order(self.plan))
         to_come = [item.configuration for item in taken.missing(self.plan)]
+        left_s = remaining_s(taken.walls(), to_come)
         progress = StudyProgress(
             summary=summary,
             done=len(self.plan.samples) - len(to_come),
             total=len(self.plan.samples),
-            remaining_s=remaining_s(taken.walls(), to_come),
+            remaining_s=left_s,
             table=text.table(summary),
+            spent_usd=self._purse.spent_usd,
+            remaining_usd=self._purse.cost_usd(left_s),
         )
         self.observer.sampled(sample, progress)
 
     async def _recover(self) -> Taken:
         """Read what earlier processes of ours have taken, and settle what they left behind."""
-        store = self.place.pad.store
         taken = Taken()
+        settled = []
         # Oldest first, so that the latest attempt at a sample is the one that is kept.
-        for record in reversed(store.runs(study=str(self.study.folder))):
-            settled = record
+        for record in reversed(self.pad.store.runs(study=str(self.study.folder))):
+            now = record
             if not record.settled and record.state is not RunState.UNREADABLE:
-                settled = await self._take_over(record)
-            if settled.sample_id and not taken.has(settled.sample_id):
-                taken.samples[settled.sample_id] = read_sample(settled, self.spec)
+                now = await self._take_over(record)
+            settled.append(now)
+            if now.sample_id and not taken.has(now.sample_id):
+                taken.samples[now.sample_id] = read_sample(now, self.spec)
+        self._purse.earlier = earlier_periods(settled)
         return taken
 
     async def _take_over(self, record: RunRecord) -> RunRecord:
-        plan = self.place.pad.store.plan_of(record)
-        now = await refresh_run(self.place.pad, plan, record)
+        pad = (await self.places.of(record.configuration)).pad
+        plan = pad.store.plan_of(record)
+        now = await refresh_run(pad, plan, record)
         if now.state.ended:
             return now
         # Its ranks are still at work, and would disturb a second run: follow it to its end.
         self.observer.started(now)
-        return await self._follow(plan, now)
+        return await self._follow(pad, plan, now)
 
-    async def _take(self, item: PlannedSample) -> tuple[RunRecord, Sample]:
+    async def _take(self, item: PlannedSample, taken: Taken) -> tuple[RunRecord, Sample]:
         attempt = 0
         while True:
-            record = await self._run_once(item, attempt)
+            place = await self.places.of(item.configuration)
+            self._purse.open(price_of(self.spec, place.cluster))
+            self._purse.require(remaining_s(taken.walls(), [item.configuration]))
+            record = await self._run_once(place, item, attempt)
             sample = read_sample(record, self.spec)
             if sample.failed is None or attempt >= self.spec.limits.retries:
                 return record, sample
             attempt += 1
 
-    async def _run_once(self, item: PlannedSample, attempt: int) -> RunRecord:
+    async def _run_once(self, place: Workplace, item: PlannedSample, attempt: int) -> RunRecord:
         # A new name for every try: what an earlier one left behind can never be mixed up with it.
         run_id = f"{item.sample_id}-{secrets.token_hex(3)}"
-        plan = await plan_for(self.place, self.spec, item.configuration, run_id, measured=True)
+        plan = await plan_for(place, self.spec, item.configuration, run_id, measured=True)
+        plan = self._purse.limited(plan)
         names = tuple(host.host.name for host in plan.hosts)
         record = RunRecord(
             run_id=run_id,
             kind="sample",
             state=RunState.PLANNED,
             configuration=item.configuration,
-            folder=self.place.pad.store.folder_for_run(run_id, self.study),
-            created_at=self.place.pad.clock.now(),
+            folder=place.pad.store.folder_for_run(run_id, self.study),
+            created_at=place.pad.clock.now(),
             launcher=plan.launcher,
             study=self.study.name,
             sample_id=item.sample_id,
             sample_index=item.index,
             attempt=attempt,
             hosts=names,
-            provenance=surroundings(self.place, names),
+            provenance={
+                **surroundings(place, names),
+                "sitting": self._sitting,
+                **self._purse.provenance,
+            },
         )
-        running = await begin_run(self.place.pad, plan, record)
+        running = await begin_run(place.pad, plan, record)
         self.observer.started(running)
-        return await self._follow(plan, running)
+        ended = await self._follow(place.pad, plan, running)
+        if ended.state is RunState.FAILED and self._purse.is_over:
+            over = self._purse.over()
+            cut = replace(ended, failure=Failure(f"it was cut short: {over.message}"))
+            place.pad.store.update_run(cut)
+            raise over
+        return ended
 
-    async def _follow(self, plan: RunPlan, record: RunRecord) -> RunRecord:
+    async def _follow(self, pad: Launchpad, plan: RunPlan, record: RunRecord) -> RunRecord:
         progress = RunProgress(
             expected_iterations=self.spec.measurement.total_iterations,
             epochs=epochs_of(self.spec),
@@ -173,9 +218,9 @@ class StudyRunner:
             now = time.monotonic()
             if progress.feed(chunk) and now - told_at > _TELL_EVERY_S:
                 told_at = now
-                self.observer.progressed(record, progress.fraction, progress.text)
+                self.observer.progressed(record, progress.now)
 
-        return await finish_run(self.place.pad, plan, record, listen)
+        return await finish_run(pad, plan, record, listen)
 
 
 def _nothing_works(record: RunRecord, sample: Sample) -> JobFailed:

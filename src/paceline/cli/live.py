@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from paceline.app.observers import Nobody
 from paceline.cli import show
+from paceline.model.live import RunNow
 from paceline.model.plan import StudyPlan
 from paceline.model.record import RunRecord
 from paceline.model.summary import Sample, StudyProgress
@@ -107,10 +108,10 @@ class TerminalBoard(Nobody):
         self._doing = f"{self._title(record)}: starting"
         self._draw()
 
-    def progressed(self, record: RunRecord, fraction: float | None, text: str) -> None:
+    def progressed(self, record: RunRecord, now: RunNow) -> None:
         """Take in how far the run is."""
-        self._fraction = fraction or 0.0
-        self._doing = f"{self._title(record)}: {text}"
+        self._fraction = now.fraction or 0.0
+        self._doing = f"{self._title(record)}: {now.text}"
         self._draw()
 
     def sampled(self, sample: Sample, progress: StudyProgress) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+from paceline.measure.alike import alike
 from paceline.measure.basis import BY_EPOCH, BY_THROUGHPUT, BY_WALL
 from paceline.measure.statistics import contains
 from paceline.model.plan import Configuration
@@ -16,29 +18,59 @@ _VERBS = {
 }
 
 
-def headline(items: Sequence[ConfigurationSummary], unit: str) -> str:
+def headline(
+    items: Sequence[ConfigurationSummary],
+    unit: str,
+    *,
+    scaling: str = "weak",
+    ties: Sequence[Sequence[str]] = (),
+) -> str:
     """Return what the study says about scaling so far."""
     baseline = next((item for item in items if item.is_baseline), None)
-    answer = _answer(items, baseline, unit)
+    answer = _answer(_Question(items, baseline, unit, scaling, ties))
     return " ".join(part for part in (answer, _count_sentence(items)) if part)
 
 
-def _answer(
-    items: Sequence[ConfigurationSummary], baseline: ConfigurationSummary | None, unit: str
-) -> str:
+@dataclass(frozen=True)
+class _Question:
+    """All that the answer follows from."""
+
+    items: Sequence[ConfigurationSummary]
+    baseline: ConfigurationSummary | None
+    unit: str
+    scaling: str
+    ties: Sequence[Sequence[str]]
+
+
+def _answer(asked: _Question) -> str:
+    items, baseline = asked.items, asked.baseline
     if not any(item.good for item in items):
         return _nothing(items)
     if baseline is None or not baseline.good:
         name = baseline.configuration.title if baseline else "the baseline"
         return f"No speedup can be told: no sample of the baseline ({name}) counts."
-    best, largest = _champions(items, baseline)
+    best, largest = _champions(items, baseline, asked.scaling)
     if best is None:
-        return _baseline_only(items, baseline, unit)
-    sentences = [_comparison(best, baseline)]
+        return _baseline_only(items, baseline, asked.unit)
+    sentences = [_comparison(best, baseline, asked.scaling), _tie(best, baseline, asked)]
     if largest is not None and largest is not best and largest.speedup is not None:
         who = _processes(largest.configuration, baseline.configuration)
         sentences.append(f"The largest, {who}: {_times(largest.speedup.mean)} times.")
-    return " ".join(sentences)
+    return " ".join(sentence for sentence in sentences if sentence)
+
+
+def _tie(best: ConfigurationSummary, baseline: ConfigurationSummary, asked: _Question) -> str:
+    """Return who is as fast as the fastest, as far as anybody can tell; not the baseline."""
+    label = best.configuration.label
+    same = next((group for group in asked.ties if label in group), ())
+    others = [
+        item.configuration.title
+        for item in asked.items
+        if item.configuration.label in same and item is not best and item is not baseline
+    ]
+    if not others:
+        return ""
+    return f"It is a tie with {'; '.join(others)}: they cannot be told apart."
 
 
 def _nothing(items: Sequence[ConfigurationSummary]) -> str:
@@ -62,12 +94,14 @@ def _baseline_only(
 
 
 def _champions(
-    items: Sequence[ConfigurationSummary], baseline: ConfigurationSummary
+    items: Sequence[ConfigurationSummary], baseline: ConfigurationSummary, scaling: str
 ) -> tuple[ConfigurationSummary | None, ConfigurationSummary | None]:
     """Return the fastest and the largest configuration, of those like the baseline if any."""
     others = [item for item in items if not item.is_baseline and item.speedup is not None]
-    alike = [item for item in others if _alike(item.configuration, baseline.configuration)]
-    candidates = alike or others
+    similar = [
+        item for item in others if alike(item.configuration, baseline.configuration, scaling)
+    ]
+    candidates = similar or others
     if not candidates:
         return None, None
     best = max(candidates, key=lambda item: item.speedup.mean if item.speedup else 0.0)
@@ -76,15 +110,11 @@ def _champions(
     return best, largest if is_larger else None
 
 
-def _alike(one: Configuration, other: Configuration) -> bool:
-    return (one.batch_size, one.args) == (other.batch_size, other.args)
-
-
-def _comparison(best: ConfigurationSummary, baseline: ConfigurationSummary) -> str:
+def _comparison(best: ConfigurationSummary, baseline: ConfigurationSummary, scaling: str) -> str:
     speedup, efficiency = best.speedup, best.efficiency
     if speedup is None or efficiency is None:
         return ""
-    claim = _claim(best, baseline, speedup.mean)
+    claim = _claim(best, baseline, speedup.mean, scaling)
     if contains(speedup, 1.0):
         return (
             f"{claim}, but the 95% interval, {_interval(speedup)}, includes 1: no difference can "
@@ -100,11 +130,13 @@ def _comparison(best: ConfigurationSummary, baseline: ConfigurationSummary) -> s
     return f"{claim}{slower} (95% interval {_interval(speedup)}): {share}."
 
 
-def _claim(best: ConfigurationSummary, baseline: ConfigurationSummary, times: float) -> str:
+def _claim(
+    best: ConfigurationSummary, baseline: ConfigurationSummary, times: float, scaling: str
+) -> str:
     who = _processes(best.configuration, baseline.configuration)
     base = str(baseline.configuration.world_size)
     one = best.configuration.world_size == 1
-    if not _alike(best.configuration, baseline.configuration):
+    if not alike(best.configuration, baseline.configuration, scaling):
         who, base, one = best.configuration.title, baseline.configuration.title, True
     many_verb, one_verb, what = _VERBS[best.basis or BY_THROUGHPUT]
     return f"{who} {one_verb if one else many_verb} {what}{_times(times)} times as fast as {base}"

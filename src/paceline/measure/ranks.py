@@ -164,6 +164,7 @@ def _rank_sample(
         first_epoch_s=_first_epoch_s(epochs, iterations),
         first_epoch_whole=0 in whole,
         partial=_partial_positions(iterations, warmup),
+        iterations_per_epoch=max((item.of for item in iterations if item.of), default=None),
     )
 
 

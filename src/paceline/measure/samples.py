@@ -116,6 +116,8 @@ def rank_hosts(run: RunRecord) -> dict[int, str]:
 def _from_outside(run: RunRecord) -> Sample:
     """Return what the run's record alone tells: its wall time and its outcome."""
     failed = _outcome_problem(run)
+    price = run.provenance.get("price")
+    told = price if isinstance(price, Mapping) else {}
     notes = () if failed else ("the job reported no events: its wall time is all there is",)
     return Sample(
         sample_id=run.sample_id or run.run_id,
@@ -126,6 +128,8 @@ def _from_outside(run: RunRecord) -> Sample:
         failed=failed,
         started_at=run.started_at,
         notes=notes,
+        usd_per_host_hour=told.get("usd_per_host_hour"),
+        price_source=told.get("source"),
     )
 
 

@@ -11,9 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from paceline.measure.alike import differences
 from paceline.measure.basis import BY_WALL, common_basis, speedup_by
+from paceline.measure.costs import cost_per_epoch_usd, expected_epoch_s
 from paceline.measure.headline import headline
-from paceline.measure.statistics import estimate, scaled
+from paceline.measure.oddities import bursts, outlying_runs, stragglers
+from paceline.measure.parts import time_parts
+from paceline.measure.statistics import estimate, karp_flatt, scaled
+from paceline.measure.ties import ties
 from paceline.model.plan import Configuration, StudyPlan
 from paceline.model.summary import ConfigurationSummary, Estimate, Sample, StudySummary
 
@@ -27,15 +32,17 @@ def summarise(
     measured: str,
     created_at: float,
     provenance: Mapping[str, object] | None = None,
+    scaling: str = "weak",
 ) -> StudySummary:
     """Return what a study found so far; configurations in the plan's order, the baseline first."""
     order = dict.fromkeys([plan.baseline, *plan.configurations])
     measured_ones = [_measured(plan, configuration, samples) for configuration in order]
     baseline = measured_ones[0]
-    compared = tuple(compared_with(item, baseline) for item in measured_ones)
+    compared = tuple(compared_with(item, baseline, scaling) for item in measured_ones)
+    groups = ties(compared)
     return StudySummary(
         name=plan.name,
-        headline=headline(compared, unit),
+        headline=headline(compared, unit, scaling=scaling, ties=groups),
         unit=unit,
         configurations=compared,
         created_at=created_at,
@@ -43,6 +50,8 @@ def summarise(
         measured=measured,
         notes=plan.notes,
         provenance=dict(provenance or {}),
+        scaling=scaling,
+        ties=groups,
     )
 
 
@@ -64,6 +73,9 @@ def _measured(
         iteration_s=_over([sample.iteration_s for sample in good]),
         epoch_s=_over([sample.epoch_s for sample in good]),
         wall_s=_over([sample.wall_s for sample in good]),
+        expected_epoch_s=_over([expected_epoch_s(sample) for sample in good]),
+        cost_per_epoch_usd=_over([cost_per_epoch_usd(sample) for sample in good]),
+        parts=time_parts(good),
     )
 
 
@@ -72,7 +84,7 @@ def _over(values: Sequence[float | None]) -> Estimate | None:
 
 
 def compared_with(
-    item: ConfigurationSummary, baseline: ConfigurationSummary
+    item: ConfigurationSummary, baseline: ConfigurationSummary, scaling: str = "weak"
 ) -> ConfigurationSummary:
     """Return the configuration with its speedup and efficiency over the baseline."""
     basis = common_basis(item, baseline)
@@ -81,19 +93,24 @@ def compared_with(
     else:
         speedup = speedup_by(basis, item, baseline)
     growth = item.configuration.world_size / baseline.configuration.world_size
+    unlike = differences(item.configuration, baseline.configuration, scaling)
     return replace(
         item,
         basis=basis,
         speedup=speedup,
         efficiency=None if speedup is None else scaled(speedup, 1 / growth),
-        notes=_notes(item, baseline, basis),
+        # Of what differs in more than processes, no part of the loss is known to be serial.
+        serial_fraction=None if speedup is None or unlike else karp_flatt(speedup, growth),
+        notes=_notes(item, baseline, basis, unlike),
     )
 
 
 def _notes(
-    item: ConfigurationSummary, baseline: ConfigurationSummary, basis: str | None
+    item: ConfigurationSummary, baseline: ConfigurationSummary, basis: str | None, unlike: str
 ) -> tuple[str, ...]:
-    notes = []
+    notes = [*outlying_runs(item.good)]
+    for sample in item.good:
+        notes += [*stragglers(sample), *bursts(sample)]
     failed = len(item.samples) - len(item.good)
     if failed:
         notes.append(f"{failed} of {len(item.samples)} samples failed")
@@ -105,21 +122,6 @@ def _notes(
         notes.append("it has no figure in common with the baseline that could be compared")
     if basis == BY_WALL:
         notes.append("compared by wall time, which supposes the same work in total")
-    differences = _differences(item.configuration, baseline.configuration)
-    if differences and basis is not None:
-        notes.append(f"unlike the baseline: {differences}; the speedup includes that effect")
+    if unlike and basis is not None:
+        notes.append(f"unlike the baseline: {unlike}; the speedup includes that effect")
     return tuple(notes)
-
-
-def _differences(configuration: Configuration, baseline: Configuration) -> str:
-    """Return in words what differs from the baseline apart from the processes."""
-    words = []
-    if configuration.batch_size != baseline.batch_size:
-        words.append(f"batch {configuration.batch_size} instead of {baseline.batch_size}")
-    mine, theirs = dict(configuration.args), dict(baseline.args)
-    words += [
-        f"{name} {mine.get(name)} instead of {theirs.get(name)}"
-        for name in sorted({*mine, *theirs})
-        if mine.get(name) != theirs.get(name)
-    ]
-    return ", ".join(words)

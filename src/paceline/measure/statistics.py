@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from paceline.model.summary import Estimate
 
 CONFIDENCE = 0.95
+_OUTLIER_RISK = 0.01
+_FEWEST_FOR_OUTLIER = 4
 
 
 def estimate(values: Iterable[float]) -> Estimate | None:
@@ -63,6 +65,58 @@ def _log_factor(terms: tuple[float, float], freedoms: tuple[int, int]) -> float:
     exponent = t_quantile(freedom) * math.sqrt(variance)
     # Beyond this the data say nothing at all; the bound keeps the arithmetic finite.
     return math.exp(min(exponent, 50.0))
+
+
+def of_a_new_run(value: Estimate) -> tuple[float, float] | None:
+    """Return where one more run will lie, with 95%: None below two samples.
+
+    A new launch brings its own luck with it, such as a slow host. So this follows from the spread
+    between runs and does not shrink to nothing with many of them, as the interval of a mean does.
+    """
+    if value.spread is None:
+        return None
+    half = t_quantile(value.n - 1) * value.spread * math.sqrt(1 + 1 / value.n)
+    return value.mean - half, value.mean + half
+
+
+def karp_flatt(speedup: Estimate, growth: float) -> Estimate | None:
+    """Return the serial fraction that a speedup on `growth` times the processes amounts to.
+
+    It falls as the speedup rises, so the ends of the interval change places. Below zero the
+    speedup was more than linear. None where there is no growth.
+    """
+    if growth <= 1 or speedup.mean <= 0 or speedup.median <= 0:
+        return None
+
+    def fraction(times: float) -> float:
+        return (1 / times - 1 / growth) / (1 - 1 / growth)
+
+    slope = 1 / (speedup.mean**2 * (1 - 1 / growth))
+    return Estimate(
+        n=speedup.n,
+        mean=fraction(speedup.mean),
+        median=fraction(speedup.median),
+        spread=None if speedup.spread is None else speedup.spread * slope,
+        low=None if speedup.high is None else fraction(speedup.high),
+        high=None if speedup.low is None else fraction(speedup.low),
+    )
+
+
+def outlier(values: Sequence[float]) -> int | None:
+    """Return the position of the value that does not fit to the others; None if all do.
+
+    This is Grubbs' test at 1%: in a hundred sets of equal runs, one names a run wrongly.
+    """
+    n = len(values)
+    if n < _FEWEST_FOR_OUTLIER:
+        return None
+    mean, spread = statistics.fmean(values), statistics.stdev(values)
+    if spread <= 0:
+        return None
+    position = max(range(n), key=lambda index: abs(values[index] - mean))
+    t = t_quantile(n - 2, confidence=1 - _OUTLIER_RISK / n)
+    critical = (n - 1) / math.sqrt(n) * math.sqrt(t**2 / (n - 2 + t**2))
+    return position if abs(values[position] - mean) / spread > critical else None
 
 
 def scaled(value: Estimate, factor: float) -> Estimate:

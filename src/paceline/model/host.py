@@ -62,11 +62,23 @@ class HostFacts:
 
 @dataclass(frozen=True)
 class Cluster:
-    """Hosts with one name; the first is the master."""
+    """Hosts with one name; the first is the master.
+
+    `usd_per_host_hour` is what each host costs while it is rented; None where nobody knows.
+    `price_source` says where that comes from and of which day it is.
+    """
 
     name: str
     provider: str
     hosts: tuple[Host, ...]
+    usd_per_host_hour: float | None = None
+    price_source: str = ""
+
+    @property
+    def cost_usd_per_hour(self) -> float | None:
+        """What all hosts together cost, those that are idle included."""
+        hourly = self.usd_per_host_hour
+        return None if hourly is None else hourly * len(self.hosts)
 
     @property
     def master(self) -> Host:

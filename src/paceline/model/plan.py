@@ -12,21 +12,43 @@ from paceline.model.command import Command
 from paceline.model.host import Host
 
 ArgValue = str | int | float | bool
+# The axes of a study that are neither numbers of processes, nor a batch size, nor an argument.
+TRAIT_AXES = ("instance_type", "runtime", "launcher")
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """One point of a study: how many processes, where, and with which arguments."""
+    """One point of a study: how many processes, where, and with which arguments.
+
+    `batch_size` is that of each process. `instance_type`, `runtime` and `launcher` are None where
+    they are the spec's own.
+    """
 
     nodes: int
     procs_per_node: int
     batch_size: int | None = None
     args: tuple[tuple[str, ArgValue], ...] = ()
+    instance_type: str | None = None
+    runtime: str | None = None
+    launcher: str | None = None
 
     @property
     def world_size(self) -> int:
         """How many ranks run in total."""
         return self.nodes * self.procs_per_node
+
+    @property
+    def global_batch_size(self) -> int | None:
+        """The batch of all processes together."""
+        return None if self.batch_size is None else self.batch_size * self.world_size
+
+    @property
+    def traits(self) -> tuple[tuple[str, ArgValue], ...]:
+        """What else makes it what it is, by name: its own type, runtime and launcher, arguments."""
+        own = tuple(
+            (name, value) for name in TRAIT_AXES if (value := getattr(self, name)) is not None
+        )
+        return (*own, *self.args)
 
     @property
     def label(self) -> str:
@@ -37,7 +59,7 @@ class Configuration:
         parts = [f"nnode-{self.nodes}", f"nproc-{self.procs_per_node}"]
         if self.batch_size is not None:
             parts.append(f"batch_size-{self.batch_size}")
-        parts += [f"{name}-{quote(str(value), safe='')}" for name, value in self.args]
+        parts += [f"{name}-{quote(str(value), safe='')}" for name, value in self.traits]
         return "_".join(parts)
 
     @property
@@ -48,8 +70,12 @@ class Configuration:
         words = [f"{self.nodes} {node} x {self.procs_per_node} {process}"]
         if self.batch_size is not None:
             words.append(f"batch {self.batch_size}")
-        words += [f"{name} {value}" for name, value in self.args]
+        words += [f"{_spoken(name)} {value}" for name, value in self.traits]
         return ", ".join(words)
+
+
+def _spoken(name: str) -> str:
+    return "on" if name == "instance_type" else name
 
 
 @dataclass(frozen=True)

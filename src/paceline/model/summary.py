@@ -17,6 +17,7 @@ class RankSample:
     went, and `first_epoch_whole` says whether that was all of it. `partial` are the positions in
     `iteration_s` of iterations that had fewer items than a full batch. `items`, `data_s` and
     `wait_s` are sums over the measured iterations, those of the warm-up left out.
+    `iterations_per_epoch` is how many a whole epoch has, as the rank says.
     """
 
     rank: int
@@ -31,6 +32,7 @@ class RankSample:
     first_epoch_s: float | None = None
     first_epoch_whole: bool = False
     partial: tuple[int, ...] = ()
+    iterations_per_epoch: int | None = None
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,7 @@ class Sample:
 
     How each figure follows from the ranks' is defined in `paceline.measure.samples`. `metrics`
     are numbers of the run as a whole, such as those read off the output of an untouched script.
+    `usd_per_host_hour` is what each host of the run cost, and `price_source` who says so.
     """
 
     sample_id: str
@@ -54,6 +57,22 @@ class Sample:
     started_at: float | None = None
     notes: tuple[str, ...] = ()
     metrics: Mapping[str, float] = field(default_factory=dict)
+    usd_per_host_hour: float | None = None
+    price_source: str | None = None
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Where the time of an iteration went: these three add up to it."""
+
+    compute_s: float
+    wait_s: float
+    input_s: float
+
+    @property
+    def total_s(self) -> float:
+        """The whole iteration."""
+        return self.compute_s + self.wait_s + self.input_s
 
 
 @dataclass(frozen=True)
@@ -72,11 +91,22 @@ class Estimate:
 
 
 @dataclass(frozen=True)
+class TimeParts:
+    """Where the time of an iteration goes, over the samples of a configuration."""
+
+    compute_s: Estimate
+    wait_s: Estimate
+    input_s: Estimate
+
+
+@dataclass(frozen=True)
 class ConfigurationSummary:
     """All that is known of one configuration.
 
     `basis` says what the speedup compares: `throughput`, `epoch time` or `wall time`; it is None
     where there is no speedup. The baseline's own speedup is 1 by definition, without interval.
+    `expected_epoch_s` is the time of a whole epoch: measured, or put together from iterations.
+    `serial_fraction` is that of Karp and Flatt.
     """
 
     configuration: Configuration
@@ -92,6 +122,9 @@ class ConfigurationSummary:
     notes: tuple[str, ...] = ()
     basis: str | None = None
     cost_per_epoch_usd: Estimate | None = None
+    expected_epoch_s: Estimate | None = None
+    serial_fraction: Estimate | None = None
+    parts: TimeParts | None = None
 
     @property
     def good(self) -> tuple[Sample, ...]:
@@ -104,7 +137,8 @@ class StudySummary:
     """What a study found, ready to be shown in any form.
 
     `unit` is what one item is called, such as `img`: throughput is shown in `img/s`. `data` and
-    `measured` say in a few words what was trained on and what was timed.
+    `measured` say in a few words what was trained on and what was timed. `scaling` is `weak` or
+    `strong`. `ties` are groups of labels of configurations that cannot be told apart.
     """
 
     name: str
@@ -116,6 +150,8 @@ class StudySummary:
     measured: str
     notes: tuple[str, ...] = ()
     provenance: Mapping[str, object] = field(default_factory=dict)
+    scaling: str = "weak"
+    ties: tuple[tuple[str, ...], ...] = ()
 
     @property
     def complete(self) -> bool:
@@ -125,13 +161,18 @@ class StudySummary:
 
 @dataclass(frozen=True)
 class StudyProgress:
-    """Where a study stands after a sample: the findings so far and what is still to come."""
+    """Where a study stands after a sample: the findings so far and what is still to come.
+
+    `spent_usd` and `remaining_usd` are None where no price is known.
+    """
 
     summary: StudySummary
     done: int
     total: int
     remaining_s: float | None
     table: str
+    spent_usd: float | None = None
+    remaining_usd: float | None = None
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from paceline.model.spec import Spec
 from paceline.planning.fit import crowded, require_fit
 from paceline.planning.launch import Launch
 from paceline.planning.launchers import LAUNCHERS
+from paceline.planning.variant import variant_of
 
 _LOOPBACK_ADDRESS = "127.0.0.1"
 
@@ -40,6 +41,7 @@ def plan_run(
     each host where the job lives there, where that differs between them. `secret` is what the
     hosts of this run prove themselves to each other with, where a launcher needs that.
     """
+    spec = variant_of(spec, configuration)
     known = _in_order(cluster, facts)
     require_fit((configuration,), known, oversubscribe=spec.job.oversubscribe)
     common = JobPlace(job_folder, python, import_path)

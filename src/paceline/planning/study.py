@@ -10,6 +10,7 @@ from typing import Any
 
 from paceline.model.host import HostFacts
 from paceline.model.plan import (
+    TRAIT_AXES,
     ArgValue,
     Configuration,
     PlannedSample,
@@ -19,8 +20,10 @@ from paceline.model.plan import (
 from paceline.model.spec import Spec, to_plain
 from paceline.planning.arguments import batch_size_of
 from paceline.planning.fit import crowded, require_fit
+from paceline.planning.split import baseline_batch, split_batches
+from paceline.planning.variant import own_value, same_place
 
-_AXES = ("nodes", "procs_per_node", "batch_size")
+_AXES = ("nodes", "procs_per_node", "batch_size", "global_batch_size", *TRAIT_AXES)
 # What a job may change without making its earlier samples incomparable.
 _NO_EFFECT = (
     "procs_per_node", "timeout", "oversubscribe", "max_restarts", "master_port", "unit", "workdir",
@@ -35,15 +38,18 @@ def plan_study(
     `code_digest` is the fingerprint of the job's own script: another script is another study.
     """
     baseline = baseline_of(spec)
-    configurations = _distinct((baseline, *_grid_points(spec, facts)))
-    require_fit(configurations, facts, oversubscribe=spec.job.oversubscribe)
+    points = split_batches(spec, baseline, _grid_points(spec, facts))
+    configurations = _distinct((baseline, *points))
+    # What other hosts can carry is seen when they are there.
+    here = [item for item in configurations if same_place(item, baseline)]
+    require_fit(here, facts, oversubscribe=spec.job.oversubscribe)
     return StudyPlan(
         name=spec.name,
         baseline=baseline,
         configurations=configurations,
-        samples=_in_rounds(configurations, spec.study.samples, spec.study.seed),
+        samples=in_rounds(configurations, spec.study.samples, spec.study.seed),
         digest=study_digest(spec, code_digest),
-        notes=tuple(_notes(configurations, facts)),
+        notes=tuple(_notes(here, facts)),
     )
 
 
@@ -67,14 +73,17 @@ def baseline_of(spec: Spec) -> Configuration:
         for name in (*_argument_axes(spec), *own)
         if name in own or name in spec.job.args
     }
-    sizes = (spec.study.grid or {}).get("batch_size", ())
-    only = sizes[0] if len(set(sizes)) == 1 and isinstance(sizes[0], int) else None
-    candidates = (baseline.batch_size, batch_size_of(spec), only)
+    grid = spec.study.grid or {}
+    traits = {axis: getattr(baseline, axis) for axis in TRAIT_AXES}
+    for axis in TRAIT_AXES:
+        if traits[axis] is None and axis in grid:
+            traits[axis] = own_value(spec, axis) or grid[axis][0]
     return Configuration(
         nodes=baseline.nodes,
         procs_per_node=baseline.procs_per_node,
-        batch_size=next((size for size in candidates if size is not None), None),
+        batch_size=baseline_batch(spec),
         args=tuple((name, value) for name, value in args.items() if value is not None),
+        **traits,
     )
 
 
@@ -119,22 +128,33 @@ def _argument_axes(spec: Spec) -> tuple[str, ...]:
 
 
 def _grid_points(spec: Spec, facts: Sequence[HostFacts]) -> Iterator[Configuration]:
+    """Yield every point; where the batch is split, `batch_size` is still that of all processes."""
     grid = spec.study.grid or _default_grid(facts)
     job = _job_configuration(spec, facts)
     names = _argument_axes(spec)
+    sizes = grid.get("global_batch_size") or grid.get("batch_size") or (job.batch_size,)
     axes: tuple[Sequence[Any], ...] = (
         grid.get("nodes", (job.nodes,)),
         grid.get("procs_per_node", (job.procs_per_node,)),
-        grid.get("batch_size", (job.batch_size,)),
+        sizes,
+        *(grid.get(axis, (_own_if_compared(spec, axis),)) for axis in TRAIT_AXES),
         *(grid[name] for name in names),
     )
-    for nodes, procs, size, *values in product(*axes):
+    for nodes, procs, size, instance_type, runtime, launcher, *values in product(*axes):
         yield Configuration(
             nodes=nodes,
             procs_per_node=procs,
             batch_size=size,
             args=tuple(zip(names, values, strict=True)),
+            instance_type=instance_type,
+            runtime=runtime,
+            launcher=launcher,
         )
+
+
+def _own_if_compared(spec: Spec, axis: str) -> str | None:
+    """Return the spec's own value of a trait where its baseline has another; else None."""
+    return own_value(spec, axis) if getattr(spec.study.baseline, axis) is not None else None
 
 
 def _default_grid(facts: Sequence[HostFacts]) -> Mapping[str, tuple[ArgValue, ...]]:
@@ -152,19 +172,23 @@ def _distinct(configurations: Sequence[Configuration]) -> tuple[Configuration, .
     return tuple({item.label: item for item in reversed(configurations)}.values())[::-1]
 
 
-def _in_rounds(
+def in_rounds(
     configurations: Sequence[Configuration], samples: int, seed: int
 ) -> tuple[PlannedSample, ...]:
     """Return every configuration once per round, shuffled anew in each round.
 
     A machine that grows slower in the course of a study then slows all configurations alike,
     instead of the last ones only. The place within a round follows from a hash, so that a study
-    that is extended keeps the order of what it had.
+    that is extended keeps the order of what it had. Each instance type has rounds of its own:
+    its hosts are rented once.
     """
+    types = dict.fromkeys(item.instance_type for item in configurations)
     return tuple(
         PlannedSample(sample_id=f"{item.label}-s{number}", configuration=item, index=number)
+        for kind in types
         for number in range(1, samples + 1)
         for item in sorted(configurations, key=lambda item: _place(seed, number, item.label))
+        if item.instance_type == kind
     )
 
 

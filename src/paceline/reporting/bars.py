@@ -98,7 +98,7 @@ def _chart(
         y={
             "tickmode": "array",
             "tickvals": list(range(len(items))),
-            "ticktext": [_tick(item, items) for item in items],
+            "ticktext": [_tick(item, summary) for item in items],
             "range": [len(items) - 0.5, -0.5],
             "showgrid": False,
             "zeroline": False,
@@ -106,22 +106,29 @@ def _chart(
         },
     )
     layout["bargap"] = 0.26
-    traces = [_means(items, overall, factor), _samples(items, single, factor, axis)]
+    colours = colours_of(items, summary.scaling)
+    traces = [_means(items, colours, overall, factor), _samples(items, single, factor, axis)]
     if as_bars:
-        traces.insert(0, _bars(items, overall, factor))
+        traces.insert(0, _bars(items, colours, overall, factor))
     caption += " Diamonds: mean and 95% interval; circles: samples."
     return Chart(name, heading, caption, traces, layout, height_px)
 
 
-def _tick(item: ConfigurationSummary, items: Sequence[ConfigurationSummary]) -> str:
-    text = label(telling_title(item.configuration, items))
+def _tick(item: ConfigurationSummary, summary: StudySummary) -> str:
+    title = telling_title(item.configuration, summary.configurations, summary.scaling)
+    text = label(title)
     if item.is_baseline:
         return f"{text}<br><i>baseline</i>"
     missing = item.planned - len(item.good)
     return f"{text}<br><i>{len(item.good)} of {item.planned}</i>" if missing > 0 else text
 
 
-def _bars(items: Sequence[ConfigurationSummary], overall: Overall, factor: float) -> Trace:
+def _bars(
+    items: Sequence[ConfigurationSummary],
+    colours: Sequence[str],
+    overall: Overall,
+    factor: float,
+) -> Trace:
     estimates = [overall(item) for item in items]
     decimals = common_decimals(estimates, factor)
     return {
@@ -137,12 +144,17 @@ def _bars(items: Sequence[ConfigurationSummary], overall: Overall, factor: float
         "constraintext": "none",
         "textangle": 0,
         "textfont": {"color": "@ink", "size": 13},
-        "marker": {"color": [f"@bar-{colour[1:]}" for colour in colours_of(items)]},
+        "marker": {"color": [f"@bar-{colour[1:]}" for colour in colours]},
         "hoverinfo": "skip",
     }
 
 
-def _means(items: Sequence[ConfigurationSummary], overall: Overall, factor: float) -> Trace:
+def _means(
+    items: Sequence[ConfigurationSummary],
+    colours: Sequence[str],
+    overall: Overall,
+    factor: float,
+) -> Trace:
     """Return the means with their intervals, in the upper half of each row."""
     estimates = [overall(item) for item in items]
     return {
@@ -151,7 +163,7 @@ def _means(items: Sequence[ConfigurationSummary], overall: Overall, factor: floa
         "y": [row - _MEAN_ABOVE for row in range(len(items))],
         "x": [None if one is None else one.mean * factor for one in estimates],
         "marker": {
-            "color": colours_of(items),
+            "color": list(colours),
             "symbol": "diamond",
             "size": 9,
             "line": {"color": "@ink", "width": 1.5},

@@ -25,6 +25,7 @@ from paceline.model.summary import (
     RankSample,
     Sample,
     StudySummary,
+    TimeParts,
 )
 
 SCHEMA = "paceline.study"
@@ -39,6 +40,8 @@ _ESTIMATES = (
     "speedup",
     "efficiency",
     "cost_per_epoch_usd",
+    "expected_epoch_s",
+    "serial_fraction",
 )
 
 
@@ -118,7 +121,12 @@ def _study(document: Mapping[str, Any]) -> StudySummary:
     known = _known(StudySummary, document)
     items = [_read_configuration_summary(item) for item in document["configurations"]]
     return StudySummary(
-        **{**known, "configurations": tuple(items), "notes": tuple(document.get("notes", ()))}
+        **{
+            **known,
+            "configurations": tuple(items),
+            "notes": tuple(document.get("notes", ())),
+            "ties": tuple(tuple(group) for group in document.get("ties", ())),
+        }
     )
 
 
@@ -140,15 +148,22 @@ def _read_configuration_summary(data: Mapping[str, Any]) -> ConfigurationSummary
         for name in _ESTIMATES
     }
     samples = tuple(_read_sample(sample, configuration) for sample in data["samples"])
+    parts = data.get("parts")
     return ConfigurationSummary(
         **{
             **_known(ConfigurationSummary, data),
             **estimates,
             "configuration": configuration,
             "samples": samples,
+            "parts": None if parts is None else _read_parts(parts),
             "notes": tuple(data.get("notes", ())),
         }
     )
+
+
+def _read_parts(data: Mapping[str, Any]) -> TimeParts:
+    names = [item.name for item in fields(TimeParts)]
+    return TimeParts(*(Estimate(**_known(Estimate, data[name])) for name in names))
 
 
 def _configuration(configuration: Configuration) -> dict[str, Any]:

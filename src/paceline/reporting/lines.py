@@ -93,7 +93,7 @@ def _ideal(x: Sequence[float], y: Sequence[float]) -> Trace:
 def _traces(
     summary: StudySummary, baseline: ConfigurationSummary, pick: Pick, *, per_process: bool
 ) -> list[Trace]:
-    groups = series_of(summary.configurations)
+    groups = series_of(summary.configurations, summary.scaling)
     sizes = _sizes(summary.configurations)
     span = max(1, sizes[-1] - sizes[0])
     traces: list[Trace] = []

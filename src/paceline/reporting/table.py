@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from paceline.measure.alike import batch_of
 from paceline.model.plan import Configuration
 from paceline.model.summary import ConfigurationSummary, Estimate, StudySummary
 from paceline.reporting.numbers import (
@@ -18,6 +19,12 @@ from paceline.reporting.numbers import (
     time_unit,
     times,
 )
+
+_TRAITS = {
+    "instance_type": "the type of the hosts",
+    "runtime": "how the processes start",
+    "launcher": "who starts the ranks",
+}
 
 Cell = Callable[[ConfigurationSummary], Figure]
 Pick = Callable[[ConfigurationSummary], Estimate | None]
@@ -68,26 +75,29 @@ def short_title(configuration: Configuration) -> str:
     words = [layout(configuration)]
     if configuration.batch_size is not None:
         words.append(f"batch {configuration.batch_size}")
-    words += [f"{name} {value}" for name, value in configuration.args]
+    words += [f"{name} {value}" for name, value in configuration.traits]
     return ", ".join(words)
 
 
-def telling_title(configuration: Configuration, items: Sequence[ConfigurationSummary]) -> str:
+def telling_title(
+    configuration: Configuration, items: Sequence[ConfigurationSummary], scaling: str = "weak"
+) -> str:
     """Return the short title without what all configurations of the study have in common."""
-    return ", ".join([layout(configuration), *telling_words(configuration, items)])
+    return ", ".join([layout(configuration), *telling_words(configuration, items, scaling)])
 
 
 def telling_words(
-    configuration: Configuration, items: Sequence[ConfigurationSummary]
+    configuration: Configuration, items: Sequence[ConfigurationSummary], scaling: str = "weak"
 ) -> tuple[str, ...]:
     """Return the batch size and the arguments that are not the same everywhere."""
     configurations = [item.configuration for item in items]
     words = []
-    if len({item.batch_size for item in configurations}) > 1:
-        words.append(f"batch {_text(configuration.batch_size)}")
-    shared = set.intersection(*(set(item.args) for item in configurations)) if items else set()
+    if len({batch_of(item, scaling) for item in configurations}) > 1:
+        what = "global batch" if scaling == "strong" else "batch"
+        words.append(f"{what} {_text(batch_of(configuration, scaling))}")
+    shared = set.intersection(*(set(item.traits) for item in configurations)) if items else set()
     words += [
-        f"{name} {value}" for name, value in configuration.args if (name, value) not in shared
+        f"{name} {value}" for name, value in configuration.traits if (name, value) not in shared
     ]
     return tuple(words)
 
@@ -122,7 +132,15 @@ def _configuration_columns(summary: StudySummary) -> list[Column]:
                 lambda item: Figure(_text(item.configuration.batch_size)),
             )
         )
-    names = dict.fromkeys(name for item in configurations for name, _ in item.args)
+    if summary.scaling == "strong":
+        columns.append(
+            Column(
+                "global batch",
+                "batch size of all processes together",
+                lambda item: Figure(_text(item.configuration.global_batch_size)),
+            )
+        )
+    names = dict.fromkeys(name for item in configurations for name, _ in item.traits)
     columns += [_argument_column(name) for name in names]
     columns.append(Column("n", "samples that count", _count))
     return columns
@@ -131,14 +149,20 @@ def _configuration_columns(summary: StudySummary) -> list[Column]:
 def _argument_column(name: str) -> Column:
     return Column(
         name,
-        f"the job's argument {name}",
-        lambda item: Figure(_text(dict(item.configuration.args).get(name))),
+        _TRAITS.get(name, f"the job's argument {name}"),
+        lambda item: Figure(_text(dict(item.configuration.traits).get(name))),
         is_number=False,
     )
 
 
 def _figure_columns(summary: StudySummary) -> list[Column]:
     unit, name = iteration_unit(summary), summary.unit
+    cost = _measured_column(
+        summary,
+        "USD/epoch",
+        "what the hosts cost for a whole epoch",
+        lambda item: item.cost_per_epoch_usd,
+    )
     columns = [
         _measured_column(
             summary,
@@ -164,7 +188,8 @@ def _figure_columns(summary: StudySummary) -> list[Column]:
     )
     if not known and wall is not None:
         known.append(wall)
-    return [*known, *_comparison_columns()]
+    costs = [] if cost is None else [cost]
+    return [*known, *costs, *_comparison_columns()]
 
 
 def _measured_column(
@@ -238,5 +263,18 @@ def remarks(summary: StudySummary) -> tuple[str, ...]:
 
 
 def subject(summary: StudySummary) -> str:
-    """Return what was trained on and what was timed, in a few words."""
-    return "; ".join(part for part in (summary.data, summary.measured) if part)
+    """Return what was trained on, what was timed, and what kept its size, in a few words."""
+    parts = (summary.data, summary.measured, scaling_words(summary))
+    return "; ".join(part for part in parts if part)
+
+
+def scaling_words(summary: StudySummary) -> str:
+    """Return what stays the same while processes are added; nothing where none are."""
+    configurations = [item.configuration for item in summary.configurations]
+    if len({item.world_size for item in configurations}) < 2:  # noqa: PLR2004 - nothing is added
+        return ""
+    if summary.scaling == "weak":
+        return "weak scaling: each process keeps its batch"
+    totals = sorted({item.global_batch_size for item in configurations if item.global_batch_size})
+    which = f" of {totals[0]}" if len(totals) == 1 else ""
+    return f"strong scaling: the processes share a batch{which}"

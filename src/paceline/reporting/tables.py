@@ -15,7 +15,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 
-from paceline.model.plan import Configuration
+from paceline.measure.costs import cost_per_epoch_usd, expected_epoch_s
+from paceline.model.plan import TRAIT_AXES, Configuration
 from paceline.model.summary import ConfigurationSummary, RankSample, Sample, StudySummary
 
 Cell = str | int | float | bool | None
@@ -79,6 +80,9 @@ def _row(
         "items_per_s": sample.items_per_s,
         "iteration_s": sample.iteration_s,
         "epoch_s": sample.epoch_s,
+        "expected_epoch_s": expected_epoch_s(sample),
+        "usd_per_host_hour": sample.usd_per_host_hour,
+        "cost_per_epoch_usd": cost_per_epoch_usd(sample),
         **_rank_cells(rank),
         **{f"metric.{name}": value for name, value in _metrics(sample, rank).items()},
     }
@@ -92,7 +96,12 @@ def _configuration_cells(summary: StudySummary, configuration: Configuration) ->
     values: dict[str, Cell] = {
         name: getattr(configuration, name) for name in _CONFIGURATION_COLUMNS
     }
-    return {**values, **{f"arg.{name}": args.get(name) for name in names}}
+    traits = {
+        name: getattr(configuration, name)
+        for name in TRAIT_AXES
+        if any(getattr(item.configuration, name) is not None for item in summary.configurations)
+    }
+    return {**values, **traits, **{f"arg.{name}": args.get(name) for name in names}}
 
 
 def _rank_cells(rank: RankSample | None) -> dict[str, Cell]:

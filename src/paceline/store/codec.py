@@ -10,6 +10,7 @@ from typing import Any
 from paceline.model.command import REDACTED, Command, Secret
 from paceline.model.host import Host, SshAccess
 from paceline.model.plan import (
+    TRAIT_AXES,
     Configuration,
     HostPlan,
     JobPlace,
@@ -23,21 +24,18 @@ from paceline.model.record import Failure, RunRecord, RunState, StudyRecord
 
 def configuration_to_plain(configuration: Configuration) -> dict[str, Any]:
     """Return a configuration as JSON data."""
-    return {
-        "nodes": configuration.nodes,
-        "procs_per_node": configuration.procs_per_node,
-        "batch_size": configuration.batch_size,
-        "args": dict(configuration.args),
-    }
+    return {**asdict(configuration), "args": dict(configuration.args)}
 
 
 def configuration_from_plain(data: Mapping[str, Any]) -> Configuration:
     """Read a configuration from JSON data."""
+    traits = {name: data.get(name) for name in TRAIT_AXES}
     return Configuration(
         nodes=data["nodes"],
         procs_per_node=data["procs_per_node"],
         batch_size=data["batch_size"],
         args=tuple(data["args"].items()),
+        **traits,
     )
 
 

@@ -39,7 +39,7 @@ def test_epochs_are_counted_by_what_the_ranks_expect() -> None:
     progress = RunProgress(epochs=2)
     progress.feed(events(reported(0, 0, of=5)))
     assert progress.fraction == 0.1
-    assert progress.text == "iteration 1/5"
+    assert progress.text == "iteration 1/10"
 
 
 def test_nothing_is_known_before_the_first_iteration() -> None:

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.live import Live
 
 from paceline.cli import live
+from paceline.model.live import RunNow
 from paceline.model.plan import Configuration, PlannedSample, StudyPlan
 from paceline.model.record import RunRecord, RunState
 
@@ -77,7 +78,7 @@ def test_a_resumed_study_estimates_by_its_own_samples() -> None:
     made.board.planned(PLAN, 2)
     made.board.started(RECORD)
     made.now_s += 60
-    made.board.progressed(RECORD, 0.5, "iteration 5/10")
+    made.board.progressed(RECORD, RunNow("iteration 5/10", 0.5))
     shown = made.shown_now()
     made.close()
     # Half a sample took a minute: one and a half are still to come.

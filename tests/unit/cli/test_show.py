@@ -36,7 +36,15 @@ def test_nouns_become_json() -> None:
     """Dataclasses, enums and tuples become plain JSON data."""
     plain = show.plain({"c": Configuration(1, 2), "s": RunState.LOST, "t": (1, None)})
     assert json.loads(json.dumps(plain)) == {
-        "c": {"nodes": 1, "procs_per_node": 2, "batch_size": None, "args": []},
+        "c": {
+            "nodes": 1,
+            "procs_per_node": 2,
+            "batch_size": None,
+            "args": [],
+            "instance_type": None,
+            "runtime": None,
+            "launcher": None,
+        },
         "s": "lost",
         "t": [1, None],
     }

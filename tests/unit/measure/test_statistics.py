@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paceline.measure.statistics import contains, estimate, ratio, scaled
+from paceline.measure.statistics import (
+    contains,
+    estimate,
+    karp_flatt,
+    of_a_new_run,
+    outlier,
+    ratio,
+    scaled,
+)
 from paceline.model.summary import Estimate
 
 positive = st.floats(min_value=1e-6, max_value=1e6)
@@ -135,3 +143,74 @@ def test_contains_is_unknown_without_an_interval() -> None:
     assert contains(Estimate(1, 1.0, 1.0), 1.0) is None
     assert contains(Estimate(3, 1.0, 1.0, 0.1, 0.9, 1.1), 1.0) is True
     assert contains(Estimate(3, 1.0, 1.0, 0.1, 0.9, 1.1), 1.2) is False
+
+
+@given(several)
+def test_a_new_run_is_less_certain_than_the_mean(values: list[float]) -> None:
+    """The interval for one more run holds that of the mean: its own luck comes on top."""
+    made = _estimate(values)
+    low, high = _interval(made)
+    found = of_a_new_run(made)
+    assert found is not None
+    assert found[0] <= low <= high <= found[1]
+
+
+def test_a_new_run_is_foretold_as_often_as_claimed() -> None:
+    """Of many new runs of a normal machine, 95% lie where the runs before said."""
+    dice = random.Random(7)  # noqa: S311 - noise, not a secret
+    rounds, inside = 2000, 0
+    for _ in range(rounds):
+        found = of_a_new_run(_estimate([dice.gauss(10, 1) for _ in range(3)]))
+        assert found is not None
+        inside += found[0] <= dice.gauss(10, 1) <= found[1]
+    assert 0.93 <= inside / rounds <= 0.97
+
+
+def test_one_run_foretells_nothing() -> None:
+    """A single sample has no spread that a new one could be expected in."""
+    assert of_a_new_run(_estimate([3.0])) is None
+
+
+@given(st.integers(2, 64), st.floats(0, 1))
+def test_karp_flatt_finds_the_serial_fraction_of_amdahl(growth: int, serial: float) -> None:
+    """A speedup made by Amdahl's law gives back its serial fraction."""
+    speedup = 1 / (serial + (1 - serial) / growth)
+    found = karp_flatt(Estimate(n=1, mean=speedup, median=speedup), growth)
+    assert found is not None
+    assert found.mean == pytest.approx(serial, abs=1e-9)
+    assert found.low is None
+
+
+def test_karp_flatt_turns_the_interval_around() -> None:
+    """The larger the speedup, the smaller the serial part; beyond linear it is negative."""
+    found = karp_flatt(Estimate(3, 3.0, 3.0, 0.1, 2.8, 4.4), 4)
+    assert found is not None
+    low, high = _interval(found)
+    assert low < 0 < found.mean < high
+    assert high == pytest.approx((1 / 2.8 - 1 / 4) / (1 - 1 / 4))
+
+
+def test_karp_flatt_needs_growth() -> None:
+    """Without more processes there is nothing that could be serial."""
+    assert karp_flatt(Estimate(3, 1.0, 1.0), 1) is None
+
+
+def test_an_outlier_is_found_where_it_stands() -> None:
+    """One run far from its equal fellows is named."""
+    assert outlier([10.0, 10.1, 14.0, 9.9, 10.05]) == 2
+
+
+@pytest.mark.parametrize("values", [[1.0, 1.0, 9.0], [5.0] * 6, []])
+def test_few_or_equal_values_have_no_outlier(values: list[float]) -> None:
+    """Of three values nobody can say which is the odd one."""
+    assert outlier(values) is None
+
+
+def test_equal_runs_are_seldom_called_outliers() -> None:
+    """The test keeps its promise of one in a hundred, for few samples too."""
+    dice = random.Random(11)  # noqa: S311 - noise, not a secret
+    for size in (4, 6, 10):
+        named = sum(
+            outlier([dice.gauss(100, 3) for _ in range(size)]) is not None for _ in range(3000)
+        )
+        assert named / 3000 < 0.02

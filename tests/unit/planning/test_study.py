@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,10 +16,12 @@ from paceline.model.plan import Configuration, StudyPlan
 from paceline.model.spec import load_spec
 from paceline.planning.study import (
     baseline_of,
+    in_rounds,
     plan_study,
     study_digest,
     training_configuration,
 )
+from paceline.planning.variant import variant_of
 
 
 def hosts(*cores: int) -> tuple[HostFacts, ...]:
@@ -297,3 +300,62 @@ def test_a_secret_does_not_enter_the_digest() -> None:
     """A digest cannot be used to guess a secret, and a new token does not end a study."""
     one, other = (load_spec(changed("job", env={"HF_TOKEN": word})) for word in ("a", "b"))
     assert study_digest(one) == study_digest(other)
+
+
+STRONG: dict[str, Any] = {
+    "job": {"args": {"batch_size": 16}},
+    "study": {"scaling": "strong", "grid": {"procs_per_node": [1, 2, 4]}},
+}
+
+
+def test_strong_scaling_shares_out_the_baselines_batch() -> None:
+    """All processes together have the batch of the baseline, in each configuration."""
+    plan = planned(STRONG)
+    assert [item.batch_size for item in plan.configurations] == [16, 8, 4]
+    assert {item.global_batch_size for item in plan.configurations} == {16}
+
+
+def test_a_global_batch_is_an_axis() -> None:
+    """Each value is split among the processes; the baseline has the first."""
+    grid = {"global_batch_size": [32, 64], "procs_per_node": [1, 4]}
+    plan = planned({"study": {"grid": grid}})
+    assert plan.baseline == Configuration(1, 1, 32)
+    assert [(item.procs_per_node, item.batch_size) for item in plan.configurations] == [
+        (1, 32),
+        (1, 64),
+        (4, 8),
+        (4, 16),
+    ]
+
+
+def test_a_batch_that_cannot_be_split_is_named() -> None:
+    """A share that is no whole number would make another job of it."""
+    spec = {**STRONG, "study": {"scaling": "strong", "grid": {"procs_per_node": [2, 3]}}}
+    with pytest.raises(PlanError, match="1 node x 3 processes: 16 is no multiple of 3"):
+        planned(spec)
+
+
+def test_strong_scaling_needs_a_batch() -> None:
+    """What is not known cannot be split."""
+    with pytest.raises(PlanError, match="no batch size is given"):
+        planned({"study": {"scaling": "strong"}})
+
+
+def test_a_launcher_can_be_an_axis() -> None:
+    """The baseline has the job's own; each run's plan follows the configuration's."""
+    plan = planned({"study": {"grid": {"launcher": ["direct", "torchrun"]}}})
+    assert labels(plan) == ["nnode-1_nproc-1_launcher-direct", "nnode-1_nproc-1_launcher-torchrun"]
+    spec = load_spec({"study": {"grid": {"launcher": ["direct", "torchrun"]}}})
+    assert [variant_of(spec, item).job.launcher for item in plan.configurations] == [
+        "direct",
+        "torchrun",
+    ]
+    assert variant_of(spec, Configuration(1, 1)) is spec
+
+
+def test_samples_of_one_instance_type_stay_together() -> None:
+    """Hosts of a type are rented once, and rounds are taken within it."""
+    small, large = Configuration(1, 1, instance_type="small"), Configuration(1, 1)
+    found = in_rounds((large, replace(small, procs_per_node=2), small), 2, seed=0)
+    assert [item.configuration.instance_type for item in found] == [None] * 2 + ["small"] * 4
+    assert [item.index for item in found] == [1, 2, 1, 1, 2, 2]

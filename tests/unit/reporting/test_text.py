@@ -8,7 +8,8 @@ from paceline.model.summary import StudySummary
 from paceline.reporting import text
 
 EXPECTED = """\
-dcgan-on-a-laptop (generated images of CIFAR-10's shape; 20 iterations after 3 of warm-up)
+dcgan-on-a-laptop (generated images of CIFAR-10's shape; 20 iterations after 3 of warm-up; weak
+scaling: each process keeps its batch)
 
 2 processes train 1.85 times as fast as 1 (95% interval 1.80 to 1.91): each works at 93% of the
 baseline's speed. 11 of 12 planned samples count; 1 failed.

@@ -12,13 +12,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import combinations
-from typing import Any
+from typing import Any, get_args
 
-from paceline.model.spec.sections import HOW_TO_MEASURE, WHAT_TO_RUN, WHERE_HOSTS_ARE
+from paceline.model.spec.sections import (
+    HOW_TO_MEASURE,
+    WHAT_TO_RUN,
+    WHERE_HOSTS_ARE,
+    JobSpec,
+    RuntimeSpec,
+    Section,
+)
 
 Path = tuple[str | int, ...]
 
-AXES = ("nodes", "procs_per_node", "batch_size")
+_NUMBERS = ("nodes", "procs_per_node", "batch_size", "global_batch_size")
+# Axes that choose among the words of a key elsewhere in the spec.
+_CHOICES: Mapping[str, tuple[type[Section], str]] = {
+    "runtime": (RuntimeSpec, "kind"),
+    "launcher": (JobSpec, "launcher"),
+}
+AXES = (*_NUMBERS, "instance_type", *_CHOICES)
 _LARGEST_GRID = 10_000
 _LARGEST_AXIS_VALUE = 10_000
 _BESIDE = "stands beside {}; give only one of them"
@@ -58,6 +71,12 @@ def broken_rules(data: Mapping[str, Any]) -> Iterator[Problem]:
     yield from _threads(data)
     yield from _grid(study, _section(job, "args"))
     yield from _baseline_arguments(study, _section(job, "args"))
+    for axis in _CHOICES:
+        value = _section(study, "baseline").get(axis)
+        if value is not None:
+            yield from _choice(("study", "baseline", axis), axis, value)
+    yield from _scaling(data)
+    yield from _instance_types(data)
     yield from _data(_section(data, "data"), job)
 
 
@@ -138,10 +157,13 @@ def _axis(axis: str, values: Sequence[Any], arguments: Mapping[str, Any]) -> Ite
     path = ("study", "grid", axis)
     if not values:
         yield Problem(path, "must not be empty")
+    if axis in _NUMBERS:
+        largest = None if axis.endswith("batch_size") else _LARGEST_AXIS_VALUE
+        yield from _whole_numbers(path, values, largest)
+        return
     if axis in AXES:
-        yield from _whole_numbers(
-            path, values, None if axis == "batch_size" else _LARGEST_AXIS_VALUE
-        )
+        for index, value in enumerate(values):
+            yield from _choice((*path, index), axis, value)
         return
     for one, other in combinations(values, 2):
         # 1 and "1" and true: equal as values or as names of results, and yet not the same.
@@ -154,6 +176,48 @@ def _axis(axis: str, values: Sequence[Any], arguments: Mapping[str, Any]) -> Ite
             f"did you mean {near[0]}? If it is an argument of your job, "
             f"give it a value in job.args as well",
         )
+
+
+def _choice(path: Path, axis: str, value: Any) -> Iterator[Problem]:
+    if not isinstance(value, str) or not value.strip():
+        yield Problem(path, "must be text")
+    elif axis in _CHOICES:
+        section, key = _CHOICES[axis]
+        words = get_args(section.model_fields[key].annotation)
+        if value not in words:
+            yield Problem(path, f"must be one of {', '.join(words)}, not {value}")
+
+
+def _scaling(data: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield where batch sizes and what stays the same contradict each other."""
+    study = _section(data, "study")
+    grid, baseline = _section(study, "grid"), _section(study, "baseline")
+    scaling = study.get("scaling")
+    totals = [
+        (("study", name, "global_batch_size"), section)
+        for name, section in (("grid", grid), ("baseline", baseline))
+        if section.get("global_batch_size") is not None
+    ]
+    for path, section in totals:
+        if section.get("batch_size") is not None:
+            yield Problem(path, _BESIDE.format(f"study.{path[1]}.batch_size"))
+        if scaling == "weak":
+            yield Problem(path, "is split among the processes: that is `scaling: strong`")
+    if (scaling == "strong" or totals) and grid.get("batch_size") is not None:
+        yield Problem(
+            ("study", "grid", "batch_size"),
+            "is the batch of each process, which strong scaling decides; "
+            "write global_batch_size, the batch of all together",
+        )
+
+
+def _instance_types(data: Mapping[str, Any]) -> Iterator[Problem]:
+    if _section(data, "cluster").get("provider") == "ec2":
+        return
+    study = _section(data, "study")
+    for name in ("grid", "baseline"):
+        if _section(study, name).get("instance_type") is not None:
+            yield Problem(("study", name, "instance_type"), "needs `cluster.provider: ec2`")
 
 
 def _whole_numbers(path: Path, values: Sequence[Any], largest: int | None) -> Iterator[Problem]:

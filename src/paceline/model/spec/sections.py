@@ -76,6 +76,9 @@ class ClusterSpec(Section):
         "that answer to SSH.",
     )
     nodes: Few | None = Field(None, description="How many hosts a run uses; else all there are.")
+    price_usd_per_hour: Usd | None = Field(
+        None, description="What one host costs per hour; for rented hosts, else their list price."
+    )
     hosts: tuple[HostEntry, ...] = Field(
         (),
         description="The hosts, the master first: addresses, or the keys of `cluster.hosts`.",
@@ -182,6 +185,12 @@ class BaselineSpec(Section):
     batch_size: Whole | None = Field(
         None, description="Batch size of each process; else the job's, else the grid's only one."
     )
+    global_batch_size: Whole | None = Field(
+        None, description="Batch size of all processes together, instead of `batch_size`."
+    )
+    instance_type: Text | None = Field(None, description="The type of its hosts; else the spec's.")
+    runtime: Text | None = Field(None, description="How its processes start; else the spec's.")
+    launcher: Text | None = Field(None, description="Who starts its ranks; else the spec's.")
     args: Arguments = Field(
         default_factory=dict, description="Arguments that differ from `job.args`."
     )
@@ -195,8 +204,18 @@ class StudySpec(Section):
     )
     grid: Mapping[Word, tuple[Scalar, ...]] | None = Field(
         None,
-        description="Values to combine for `nodes`, `procs_per_node`, `batch_size` and any "
-        "argument of the job; else powers of two up to the hosts and their cores.",
+        description="Values to combine for `nodes`, `procs_per_node`, `batch_size` or "
+        "`global_batch_size`, `instance_type`, `runtime`, `launcher` and any argument of the job; "
+        "else powers of two up to the hosts and their cores.",
+    )
+    scaling: Literal["weak", "strong"] | None = Field(
+        None,
+        description="`weak`: the batch of each process stays the same, and the job grows with "
+        "the processes. `strong`: the batch of all processes together stays the same and is "
+        "split among them. Else `strong` where a `global_batch_size` is given, and `weak`.",
+    )
+    tensorboard: Yes = Field(
+        default=False, description="Write event files for TensorBoard beside each run."
     )
     samples: Few = Field(3, description="How often each configuration is measured.")
     measure: Literal["epoch"] | None = Field(None, description="`epoch`: time whole epochs.")
@@ -216,11 +235,17 @@ class StudySpec(Section):
 class LimitsSpec(Section):
     """What a study may cost and how long it may go on."""
 
-    budget_usd: Usd | None = Field(None, description="The most that may be spent on hosts.")
+    budget_usd: Usd | None = Field(
+        None,
+        description="The most that may be spent on hosts; a study ends "
+        "before a sample that would not fit.",
+    )
     ttl: Duration | None = Field(
         None, description="How long rented hosts may live, whatever happens."
     )
     deadline: Duration | None = Field(
-        None, description="How long a study may take; no sample starts after that."
+        None,
+        description="How long a study may take; no sample starts after that, and one that is "
+        "still running then is cut short.",
     )
     retries: Count = Field(1, description="How often a failed sample is tried again.")

@@ -76,6 +76,13 @@ class Spec(Section):
             return Measurement("epoch", None, study.warmup)
         return Measurement("iterations", DEFAULT_ITERATIONS, study.warmup)
 
+    @property
+    def scaling(self) -> Literal["weak", "strong"]:
+        """Whether the batch of each process stays the same, or that of all together."""
+        named = self.study.baseline.global_batch_size is not None
+        split = named or "global_batch_size" in (self.study.grid or {})
+        return self.study.scaling or ("strong" if split else "weak")
+
 
 def to_plain(spec: Spec) -> dict[str, Any]:
     """Return a spec as JSON data, with its secrets hidden."""

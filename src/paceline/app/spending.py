@@ -1,0 +1,99 @@
+"""What the hosts of a study cost: what is spent, and what is left of a budget. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from paceline.model.host import Cluster
+from paceline.model.record import RunRecord
+from paceline.model.spec import Spec
+
+_S_PER_HOUR = 3600.0
+_SPEC_SOURCE = "the spec's cluster.price_usd_per_hour"
+
+
+@dataclass(frozen=True)
+class HostPrice:
+    """What one host costs per hour, how many are rented, and who says so."""
+
+    usd_per_host_hour: float
+    hosts: int
+    source: str
+
+    @property
+    def usd_per_hour(self) -> float:
+        """What all hosts cost per hour, those that are idle included."""
+        return self.usd_per_host_hour * self.hosts
+
+    def told(self) -> Mapping[str, object]:
+        """Return what is written down with each run."""
+        return {
+            "usd_per_host_hour": self.usd_per_host_hour,
+            "rented_hosts": self.hosts,
+            "source": self.source,
+        }
+
+
+@dataclass(frozen=True)
+class Period:
+    """A stretch of time in which hosts were rented; Unix seconds."""
+
+    begin: float
+    end: float
+    usd_per_hour: float
+
+
+def price_of(spec: Spec, cluster: Cluster) -> HostPrice | None:
+    """Return what the hosts of a cluster cost: as the spec says, else as its provider does."""
+    count = len(cluster.hosts)
+    if spec.cluster.price_usd_per_hour is not None:
+        return HostPrice(spec.cluster.price_usd_per_hour, count, _SPEC_SOURCE)
+    if cluster.usd_per_host_hour is not None:
+        return HostPrice(cluster.usd_per_host_hour, count, cluster.price_source)
+    return None
+
+
+def earlier_periods(records: Iterable[RunRecord]) -> tuple[Period, ...]:
+    """Return when hosts were rented for runs of a study, what lies between runs included.
+
+    Runs of one sitting bear the same token: hosts were rented from the first to the last.
+    """
+    sittings: dict[tuple[object, float], list[RunRecord]] = defaultdict(list)
+    for record in records:
+        price = record.provenance.get("price")
+        if isinstance(price, Mapping):
+            rate = float(price["usd_per_host_hour"]) * int(price["rented_hosts"])
+            sittings[record.provenance.get("sitting"), rate].append(record)
+    return tuple(
+        Period(
+            begin=min(record.created_at for record in group),
+            end=max(record.ended_at or record.created_at for record in group),
+            usd_per_hour=rate,
+        )
+        for (_, rate), group in sittings.items()
+    )
+
+
+def spent_usd(periods: Sequence[Period]) -> float:
+    """Return what these periods cost; where they overlap at one price, hosts are paid once."""
+    total = 0.0
+    for rate in {period.usd_per_hour for period in periods}:
+        until = -math.inf
+        own = [period for period in periods if period.usd_per_hour == rate]
+        for period in sorted(own, key=lambda period: period.begin):
+            total += max(0.0, period.end - max(until, period.begin)) * rate / _S_PER_HOUR
+            until = max(until, period.end)
+    return total
+
+
+def cost_usd(seconds: float, price: HostPrice) -> float:
+    """Return what all rented hosts cost for a time."""
+    return seconds * price.usd_per_hour / _S_PER_HOUR
+
+
+def affordable_s(left_usd: float, price: HostPrice) -> float:
+    """Return for how long the rented hosts can be paid."""
+    return left_usd * _S_PER_HOUR / price.usd_per_hour
