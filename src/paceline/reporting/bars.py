@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from paceline.measure.costs import cost_per_epoch_usd
 from paceline.model.summary import ConfigurationSummary, Estimate, Sample, StudySummary
 from paceline.reporting.chart import Chart, Trace, base_layout, error_bars, label, title
 from paceline.reporting.numbers import common_decimals, plain, plus_minus
@@ -75,6 +76,21 @@ def time_chart(summary: StudySummary) -> Chart | None:
         axis="s",
         overall=lambda item: item.wall_s,
         single=lambda sample: sample.wall_s,
+    )
+
+
+def cost_chart(summary: StudySummary) -> Chart | None:
+    """Return what an epoch costs; None where no price is known."""
+    if not any(item.cost_per_epoch_usd for item in summary.configurations):
+        return None
+    return _chart(
+        summary,
+        name="cost",
+        heading="Cost per epoch",
+        caption="Less is better.",
+        axis="USD per epoch",
+        overall=lambda item: item.cost_per_epoch_usd,
+        single=cost_per_epoch_usd,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 
 from paceline.model.summary import Sample, StudySummary
+from paceline.reporting.details import details_table
 from paceline.reporting.markup import Html, join, tag
 from paceline.reporting.numbers import MISSING, plain
 from paceline.reporting.sections import scroll
@@ -29,9 +30,35 @@ _MEANINGS: Mapping[str, str] = {
         n counts runs, not iterations: iterations of one run resemble each other more than those
         of two runs. The interval of a mean is Student's t at 95%. That of a ratio adds the
         relative variances of both sides on the log scale, with Welch's degrees of freedom.""",
+    "a new run": """
+        Where one more run would lie, with 95%. It follows from the spread between runs, and is
+        wider than the interval of the mean, which says how well the average is known.""",
+    "serial fraction": """
+        After Karp and Flatt: the part of the work that would have to be serial to explain the
+        speedup. If it grows with the processes, communication is what costs.""",
+    "where the time goes": """
+        Ranks report how long they waited for the network and for their input; the rest of an
+        iteration is compute. Input counts only as far as training waited for it.""",
+    "cost per epoch": """
+        Time of an epoch x hosts x price of a host. Where epochs were not measured whole, their
+        time is the mean iteration x the iterations of an epoch.""",
+    "ties, outliers, bursts": """
+        Two configurations tie if the 95% interval of their ratio includes 1. An outlier is a run
+        that Grubbs' test at 1% sets apart; a burst is three or more iterations in a row above
+        1.15 times the median; a straggler is a rank that is busy 1.15 times as long as the
+        others. They are named, and stay in every figure.""",
     "failed samples": """
         They are listed with their reason and enter no figure.""",
 }
+
+
+def details(summary: StudySummary) -> Html | None:
+    """Return every figure in full, folded."""
+    table = details_table(summary)
+    if table is None:
+        return None
+    hint = "n, mean, median, spread, and 95% intervals of the mean and of a new run"
+    return _fold("Every figure in full", hint, scroll(table, "Every figure in full"))
 
 
 def samples(summary: StudySummary) -> Html | None:

@@ -14,12 +14,13 @@ from importlib import resources
 
 from paceline.errors import PacelineError
 from paceline.model.summary import StudySummary
-from paceline.reporting.bars import iteration_chart, throughput_chart, time_chart
+from paceline.reporting.bars import cost_chart, iteration_chart, throughput_chart, time_chart
 from paceline.reporting.chart import Chart
-from paceline.reporting.folds import method, provenance, samples
+from paceline.reporting.folds import details, method, provenance, samples
 from paceline.reporting.lines import efficiency_chart, speedup_chart
 from paceline.reporting.markup import Html, join, json_script, tag
 from paceline.reporting.palette import css_variables, dark, light
+from paceline.reporting.plane import plane_chart
 from paceline.reporting.sections import (
     facts,
     failed_samples,
@@ -27,9 +28,12 @@ from paceline.reporting.sections import (
     remarks_section,
     table_section,
 )
+from paceline.reporting.shares import shares_chart
 from paceline.reporting.timeline import timeline_charts
 
-_COMPARISONS = frozenset({"speedup", "efficiency"})
+# What stands together: measured figures first, then comparisons, then what explains them.
+_GROUPS = {"speedup": 1, "efficiency": 1, "shares": 2, "plane": 2}
+_WIDE = frozenset({"shares", "plane"})
 _PICTURE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
 
@@ -59,6 +63,7 @@ def render(summary: StudySummary, *, pictures: Sequence[ReportPicture] = ()) -> 
                 remarks_section(summary),
                 _pictures(pictures),
                 _timelines(timelines),
+                details(summary),
                 samples(summary),
                 method(summary),
                 provenance(summary),
@@ -72,7 +77,10 @@ def render(summary: StudySummary, *, pictures: Sequence[ReportPicture] = ()) -> 
 
 def study_charts(summary: StudySummary) -> tuple[Chart, ...]:
     """Return the charts that this study has something to show in."""
-    makers = (throughput_chart, iteration_chart, time_chart, speedup_chart, efficiency_chart)
+    makers = (
+        *(throughput_chart, iteration_chart, time_chart, cost_chart),
+        *(speedup_chart, efficiency_chart, shares_chart, plane_chart),
+    )
     charts = (make(summary) for make in makers)
     return tuple(chart for chart in charts if chart is not None)
 
@@ -103,9 +111,15 @@ def _charts(charts: Sequence[Chart]) -> Html | None:
     if not charts:
         return None
     # They stand in pairs, comparisons with comparisons: one that is left over has a row alone.
-    plain = [chart for chart in charts if chart.name not in _COMPARISONS]
-    single = plain[-1] if len(plain) % 2 else None
-    figures = [_figure(chart, "card wide" if chart is single else "card") for chart in charts]
+    groups = [
+        [chart for chart in charts if _GROUPS.get(chart.name, 0) == place] for place in (0, 1, 2)
+    ]
+    alone = {group[-1].name for group in groups if len(group) % 2} | _WIDE
+    figures = [
+        _figure(chart, "card wide" if chart.name in alone else "card")
+        for group in groups
+        for chart in group
+    ]
     return tag("div", *figures, class_="charts")
 
 

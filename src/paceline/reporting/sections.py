@@ -62,7 +62,7 @@ def facts(summary: StudySummary) -> Html:
     if others:
         best = max(others, key=lambda item: item.items_per_s.mean if item.items_per_s else 0.0)
         tiles.append(_rate_tile("Highest throughput", best, summary))
-    return tag("dl", *tiles, _sample_tile(summary), class_="facts")
+    return tag("dl", *tiles, _cost_tile(summary), _sample_tile(summary), class_="facts")
 
 
 def _rate_tile(name: str, item: ConfigurationSummary, summary: StudySummary) -> Html:
@@ -71,6 +71,29 @@ def _rate_tile(name: str, item: ConfigurationSummary, summary: StudySummary) -> 
     detail = [f"{figure.uncertainty} ({CONFIDENCE})"] if figure.uncertainty else []
     detail.append(short_title(item.configuration))
     return _tile(name, figure.value, f"{summary.unit}/s", "; ".join(detail))
+
+
+def _cost_tile(summary: StudySummary) -> Html | None:
+    """Return what the cheapest epoch costs, and the price behind it."""
+    priced = [
+        (one.mean, item, one)
+        for item in summary.configurations
+        if (one := item.cost_per_epoch_usd) is not None
+    ]
+    if not priced:
+        return None
+    _, item, cost = min(priced, key=lambda entry: entry[0])
+    figure = plus_minus(cost)
+    sources = dict.fromkeys(
+        sample.price_source for sample in item.good if sample.price_source is not None
+    )
+    detail = [f"{figure.uncertainty} ({CONFIDENCE})"] if figure.uncertainty else []
+    return _tile(
+        "Cheapest epoch",
+        figure.value,
+        "USD",
+        "; ".join([*detail, short_title(item.configuration), *sources]),
+    )
 
 
 def _sample_tile(summary: StudySummary) -> Html:

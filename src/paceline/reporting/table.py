@@ -37,12 +37,17 @@ HOW_TO_READ = (
 
 @dataclass(frozen=True)
 class Column:
-    """A heading, what it means, and how a configuration fills its cell."""
+    """A heading, what it means, and how a configuration fills its cell.
+
+    Where there is little room, the column with the highest `spare` is left out first; one with 0
+    never is.
+    """
 
     title: str
     meaning: str
     cell: Cell
     is_number: bool = True
+    spare: int = 0
 
 
 @dataclass(frozen=True)
@@ -63,7 +68,19 @@ class Table:
 
 def study_table(summary: StudySummary) -> Table:
     """Return the study as a table; columns that would be empty throughout are left out."""
-    columns = (*_configuration_columns(summary), *_figure_columns(summary))
+    return _filled((*_configuration_columns(summary), *_figure_columns(summary)), summary)
+
+
+def without(made: Table, summary: StudySummary) -> Table | None:
+    """Return the table without the column that can best be spared; None if none can."""
+    spare = max((column.spare for column in made.columns), default=0)
+    if spare == 0:
+        return None
+    first = next(column for column in made.columns if column.spare == spare)
+    return _filled(tuple(column for column in made.columns if column is not first), summary)
+
+
+def _filled(columns: tuple[Column, ...], summary: StudySummary) -> Table:
     rows = tuple(
         Row(item, tuple(column.cell(item) for column in columns)) for item in summary.configurations
     )
@@ -130,6 +147,7 @@ def _configuration_columns(summary: StudySummary) -> list[Column]:
                 "batch",
                 "batch size of each process",
                 lambda item: Figure(_text(item.configuration.batch_size)),
+                spare=3 if len({item.batch_size for item in configurations}) == 1 else 0,
             )
         )
     if summary.scaling == "strong":
@@ -138,6 +156,7 @@ def _configuration_columns(summary: StudySummary) -> list[Column]:
                 "global batch",
                 "batch size of all processes together",
                 lambda item: Figure(_text(item.configuration.global_batch_size)),
+                spare=2,
             )
         )
     names = dict.fromkeys(name for item in configurations for name, _ in item.traits)
@@ -162,6 +181,7 @@ def _figure_columns(summary: StudySummary) -> list[Column]:
         "USD/epoch",
         "what the hosts cost for a whole epoch",
         lambda item: item.cost_per_epoch_usd,
+        spare=1,
     )
     columns = [
         _measured_column(
@@ -176,6 +196,7 @@ def _figure_columns(summary: StudySummary) -> list[Column]:
             "time of one iteration, warm-up left out",
             lambda item: item.iteration_s,
             unit,
+            spare=4,
         ),
         _measured_column(summary, "s/epoch", "time of a whole epoch", lambda item: item.epoch_s),
     ]
@@ -193,14 +214,22 @@ def _figure_columns(summary: StudySummary) -> list[Column]:
 
 
 def _measured_column(
-    summary: StudySummary, title: str, meaning: str, pick: Pick, unit: Unit = SECONDS
+    summary: StudySummary,
+    title: str,
+    meaning: str,
+    pick: Pick,
+    unit: Unit = SECONDS,
+    *,
+    spare: int = 0,
 ) -> Column | None:
     """Return a column of means with their intervals; None where nothing was measured."""
     known = [one for item in summary.configurations if (one := pick(item)) is not None]
     if not known:
         return None
     decimals = common_decimals(known, unit.per_second)
-    return Column(title, meaning, lambda item: plus_minus(pick(item), unit.per_second, decimals))
+    return Column(
+        title, meaning, lambda item: plus_minus(pick(item), unit.per_second, decimals), spare=spare
+    )
 
 
 def _comparison_columns() -> list[Column]:

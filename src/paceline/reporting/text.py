@@ -5,7 +5,15 @@ from __future__ import annotations
 import textwrap
 
 from paceline.model.summary import StudySummary
-from paceline.reporting.table import HOW_TO_READ, Table, failures, remarks, study_table, subject
+from paceline.reporting.table import (
+    HOW_TO_READ,
+    Table,
+    failures,
+    remarks,
+    study_table,
+    subject,
+    without,
+)
 
 WIDTH = 100
 _GAP = "  "
@@ -17,7 +25,7 @@ def render(summary: StudySummary, *, width: int = WIDTH) -> str:
     blocks = [
         _wrapped(head, width),
         _wrapped(summary.headline, width),
-        table(summary),
+        table(summary, width=width),
         _wrapped(HOW_TO_READ, width),
     ]
     failed = [_entry(f"{name}: {reason}", width) for name, reason in failures(summary)]
@@ -29,9 +37,19 @@ def render(summary: StudySummary, *, width: int = WIDTH) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def table(summary: StudySummary) -> str:
-    """Return the table alone, its columns aligned."""
-    made = study_table(summary)
+def table(summary: StudySummary, *, width: int | None = None) -> str:
+    """Return the table alone, its columns aligned; some are left out where there is no room."""
+    made: Table | None = study_table(summary)
+    lines = ""
+    while made is not None:
+        lines = _drawn(made)
+        if width is None or max(map(len, lines.splitlines())) <= width:
+            break
+        made = without(made, summary)
+    return lines
+
+
+def _drawn(made: Table) -> str:
     lines = [[_one_line(column.title) for column in made.columns]]
     lines += [[_one_line(str(cell)) for cell in row.cells] for row in made.rows]
     widths = [max(len(line[index]) for line in lines) for index in range(len(made.columns))]

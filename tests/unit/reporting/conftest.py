@@ -17,8 +17,10 @@ from paceline.model.summary import Sample, StudySummary
 from paceline.reporting.document import dumps
 
 EXAMPLE = Path(__file__).parents[2] / "data" / "synthetic-study.json"
+CLUSTER_EXAMPLE = EXAMPLE.with_name("synthetic-cluster-study.json")
 WARMUP = 3
 ITERATIONS = 23
+IMAGES = 50_000
 BEGIN = 1_760_000_000.0
 
 # Seconds per iteration, as two processes on a two-core machine would have them.
@@ -56,7 +58,12 @@ def make_plan(name: str, configurations: list[Configuration], samples: int = 3) 
 
 
 def make_sample(
-    planned: PlannedSample, typical_s: float, dice: random.Random, *, fails: bool = False
+    planned: PlannedSample,
+    typical_s: float,
+    dice: random.Random,
+    *,
+    fails: bool = False,
+    usd_per_host_hour: float | None = None,
 ) -> Sample:
     """Make up a run of a configuration: a slow start, a drift of its own, a straggler."""
     configuration = planned.configuration
@@ -81,6 +88,9 @@ def make_sample(
         wall_s=round(sum(steps) + 4.1 + dice.random(), 3),
         failure=Failure("rank 1 was killed by signal 9 (out of memory?)") if fails else None,
         hosts=("laptop",),
+        provenance={}
+        if usd_per_host_hour is None
+        else {"price": {"usd_per_host_hour": usd_per_host_hour, "source": "list prices of a day"}},
     )
     world = range(configuration.world_size)
     events = {rank: _rank_events(rank, run, steps, dice, fails=fails) for rank in world}
@@ -103,10 +113,11 @@ def _rank_events(
                 rank=rank,
                 t=clock,
                 index=index,
-                of=1563,
+                of=IMAGES // (run.configuration.global_batch_size or 1),
                 seconds=seconds,
                 items=run.configuration.batch_size,
                 data_s=round(seconds * 0.01, 6),
+                wait_s=round(seconds * 0.08, 6) if run.configuration.world_size > 1 else 0.0,
                 metrics={"loss_d": round(1.4 - index * 0.02, 4)},
             )
         )
@@ -148,7 +159,7 @@ def make_cluster_study() -> StudySummary:
         nodes, procs = planned.configuration.nodes, planned.configuration.procs_per_node
         compute_s = 0.27 * max(1.0, procs / 2)
         typical_s = compute_s * (1 + 0.05 * (procs - 1)) + 0.06 * (nodes - 1) / nodes * 2
-        samples.append(make_sample(planned, typical_s, dice))
+        samples.append(make_sample(planned, typical_s, dice, usd_per_host_hour=0.096))
     return summarise(
         plan,
         samples,
@@ -204,3 +215,4 @@ def cluster_study() -> StudySummary:
 
 if __name__ == "__main__":
     EXAMPLE.write_text(dumps(make_study()), encoding="utf-8")
+    CLUSTER_EXAMPLE.write_text(dumps(make_cluster_study()), encoding="utf-8")

@@ -11,12 +11,14 @@ import pytest
 
 from paceline.model.plan import Configuration
 from paceline.model.summary import ConfigurationSummary, RankSample, StudySummary
-from paceline.reporting.bars import throughput_chart
+from paceline.reporting.bars import cost_chart, throughput_chart
 from paceline.reporting.chart import Chart
 from paceline.reporting.html import study_charts
 from paceline.reporting.lines import efficiency_chart, speedup_chart
 from paceline.reporting.palette import contrast, dark, light
+from paceline.reporting.plane import front_of, plane_chart
 from paceline.reporting.series import series_of
+from paceline.reporting.shares import shares_chart
 from paceline.reporting.timeline import timeline_charts
 
 PALETTES = {"light": light(), "dark": dark()}
@@ -97,11 +99,47 @@ def test_every_good_sample_and_interval_is_drawn(study: StudySummary) -> None:
     assert len(set(zip(dots["x"], dots["y"], strict=True))) == 11
 
 
-def test_axes_of_sizes_begin_at_zero(study: StudySummary) -> None:
+def test_axes_of_sizes_begin_at_zero(study: StudySummary, cluster_study: StudySummary) -> None:
     """Bars and ratios are not made to look dramatic by an axis that is cut off."""
-    for chart in study_charts(study):
-        axis = "xaxis" if chart.name in ("throughput", "iteration") else "yaxis"
+    lying = ("throughput", "iteration", "cost", "shares")
+    for chart in (*study_charts(study), *study_charts(cluster_study)):
+        axis = "xaxis" if chart.name in lying else "yaxis"
         assert chart.layout[axis]["rangemode"] == "tozero"
+
+
+def test_the_parts_of_an_iteration_stack_to_the_whole(study: StudySummary) -> None:
+    """Each bar is as long as the mean iteration; colours, patterns and names tell parts apart."""
+    chart = shares_chart(study)
+    assert chart is not None
+    assert chart.layout["barmode"] == "stack"
+    lengths = [sum(values) for values in zip(*(trace["x"] for trace in chart.data), strict=True)]
+    means = [item.iteration_s for item in study.configurations]
+    for length, mean in zip(lengths, means, strict=True):
+        assert mean is not None
+        assert length == pytest.approx(mean.mean * 1000, rel=0.01)
+    for key in ("color", "pattern"):
+        looks = {str(trace["marker"][key]) for trace in chart.data}
+        assert len(looks) == 3
+
+
+def test_the_plane_shows_who_nothing_beats(cluster_study: StudySummary) -> None:
+    """The front goes from the quickest to the cheapest, and every other point is dominated."""
+    chart = plane_chart(cluster_study)
+    assert chart is not None
+    front = front_of(cluster_study)
+    times = [one.mean for item in front if (one := item.expected_epoch_s)]
+    costs = [one.mean for item in front if (one := item.cost_per_epoch_usd)]
+    assert times == sorted(times)
+    assert costs == sorted(costs, reverse=True)
+    assert (chart.data[0]["x"], chart.data[0]["y"]) == (times, costs)
+    drawn = sum(len(trace["x"]) for trace in chart.data if trace["mode"] == "markers+text")
+    assert drawn == len(cluster_study.configurations)
+
+
+def test_without_a_price_there_is_no_cost(study: StudySummary) -> None:
+    """Nobody knows what a laptop costs: no chart says that it is free."""
+    assert plane_chart(study) is None
+    assert cost_chart(study) is None
 
 
 def test_ideal_line_goes_through_the_baseline(cluster_study: StudySummary) -> None:

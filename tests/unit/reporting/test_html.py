@@ -75,9 +75,11 @@ def test_answer_table_charts_and_folds_are_there(study: StudySummary) -> None:
     assert "2 processes train 1.85 times as fast as 1" in text
     assert len([row for row in page.named("tr") if row.get("class") == "baseline"]) == 1
     names = [box["data-chart"] for box in page.named("div") if "data-chart" in box]
-    assert names[:4] == ["throughput", "iteration", "speedup", "efficiency"]
-    assert len(names) == 8
-    assert len(page.named("details")) == 4
+    assert names[:5] == ["throughput", "iteration", "speedup", "efficiency", "shares"]
+    assert len(names) == 9
+    assert len(page.named("details")) == 5
+    assert "a new run, 95%" in text
+    assert "weak scaling: each process keeps its batch" in text
     assert "killed by signal 9" in text
     assert "AMD EPYC 7R13, 2 cores" in text
 
@@ -89,7 +91,7 @@ def test_a_chart_without_a_partner_has_a_row_alone(study: StudySummary) -> None:
         [box.get("class") for box in _page(one).named("figure")].count("card wide")
         for one in (study, replace(study, configurations=times))
     ]
-    assert wide == [0, 1]
+    assert wide == [1, 2]  # the stacked bars always have one
 
 
 def test_names_are_text_wherever_they_stand(study: StudySummary) -> None:

@@ -65,7 +65,9 @@ def test_missing_is_an_empty_cell_and_a_failure_is_a_line(study: StudySummary) -
     failed = [row for row in _rows(tidy_csv(study)) if row["state"] == "failed"]
     assert len(failed) == 2
     assert failed[0]["failed"] == "rank 1 was killed by signal 9 (out of memory?)"
-    assert (failed[0]["items_per_s"], failed[0]["epoch_s"], failed[0]["rank_wait_s"]) == ("",) * 3
+    assert (failed[0]["items_per_s"], failed[0]["epoch_s"], failed[0]["cost_per_epoch_usd"]) == (
+        "",
+    ) * 3
     assert failed[0]["epoch0_complete"] == "false"
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from paceline.model.summary import StudySummary
 from paceline.reporting import text
 
@@ -44,6 +46,20 @@ def test_lines_fit_their_width(study: StudySummary, cluster_study: StudySummary)
     """No line of a usual study is longer than 100 columns."""
     for one in (study, cluster_study):
         assert max(len(line) for line in text.render(one).splitlines()) <= text.WIDTH
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_a_table_fits_its_width(
+    width: int, study: StudySummary, cluster_study: StudySummary
+) -> None:
+    """In a narrow terminal, what can be spared is left out, and speedup never is."""
+    for one in (study, cluster_study):
+        lines = text.table(one, width=width).splitlines()
+        assert max(map(len, lines)) <= width
+        assert "speedup" in lines[0]
+        assert "img/s" in lines[0]
+        assert len(lines) == 2 + len(one.configurations)
+    assert "ms/iteration" in text.table(cluster_study)
 
 
 def test_studies_with_little_to_show(variant: StudySummary) -> None:
