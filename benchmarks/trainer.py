@@ -1,9 +1,10 @@
 """The trainer against the textbook DCGAN, in the same run, in turns: ratios with their spread.
 
+python benchmarks/trainer.py            everything, twenty minutes
 python benchmarks/trainer.py one        one process: batch 16 and 128, bf16 and exact fp32
 python benchmarks/trainer.py hosts      two hosts (namespaces): unlimited, 1 Gbit/s, 200 Mbit/s
 python benchmarks/trainer.py epoch      a whole epoch with input, pictures, checkpoint / bare steps
-python benchmarks/trainer.py            all of them
+python benchmarks/trainer.py CASE...    single cases, such as one-bf16-16 or hosts-200mbit
 
 `hosts` needs root and iproute2. Bytes are read from the hosts' interfaces.
 """
@@ -17,6 +18,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 
@@ -136,41 +138,27 @@ def compare(
         )
 
 
-def one_process() -> None:
+def one_process(precision: str, batch: int, aim: str) -> None:
     """Compare single processes: steps on one batch in the textbook's favour."""
-    for precision, batch, aim in (
-        ("bf16", 16, "1.8x"),
-        ("bf16", 128, "2.3x"),
-        ("fp32", 16, "1.15x"),
-        ("fp32", 128, "1.35x"),
-    ):
+    compare(
+        f"one process, batch {batch}, {precision}",
+        ("--precision", precision, "--wire", "fp32"),
+        aim,
+        batch=batch,
+        iterations=30 if batch == 16 else 8,
+    )
+
+
+def two_hosts(rate: str | None, aim: str) -> None:
+    """Compare two hosts over a link of some speed."""
+    plan = plan_network(f"b{os.getpid() % 99999}", 2, rate=rate, subnet=76)
+    with tempfile.TemporaryDirectory() as folder, network(plan, Path(folder) / "lab.json"):
         compare(
-            f"one process, batch {batch}, {precision}",
-            ("--precision", precision, "--wire", "fp32"),
+            f"two hosts, batch 16, link {rate or 'unlimited'}",
+            ("--precision", "bf16", "--wire", "bf16"),
             aim,
-            batch=batch,
-            iterations=30 if batch == 16 else 8,
+            hosts=plan.hosts,
         )
-
-
-def two_hosts() -> None:
-    """Compare two hosts over links of different speed."""
-    for rate, words, aim in (
-        (None, "unlimited", "1.9x"),
-        ("1gbit", "1 Gbit/s", "2.6x"),
-        ("200mbit", "200 Mbit/s", "3.4x"),
-    ):
-        plan = plan_network(f"b{os.getpid() % 99999}", 2, rate=rate, subnet=76)
-        with (
-            tempfile.TemporaryDirectory() as folder,
-            network(plan, Path(folder) / "lab.json"),
-        ):
-            compare(
-                f"two hosts, batch 16, link {words}",
-                ("--precision", "bf16", "--wire", "bf16"),
-                aim,
-                hosts=plan.hosts,
-            )
 
 
 def whole_epoch() -> None:
@@ -202,13 +190,32 @@ def whole_epoch() -> None:
     show_ratio("  ratio", whole, bare)
 
 
-PARTS = {"one": one_process, "hosts": two_hosts, "epoch": whole_epoch}
+CASES: dict[str, Callable[[], None]] = {
+    "one-bf16-16": partial(one_process, "bf16", 16, "1.8x"),
+    "one-bf16-128": partial(one_process, "bf16", 128, "2.3x"),
+    "one-fp32-16": partial(one_process, "fp32", 16, "1.15x"),
+    "one-fp32-128": partial(one_process, "fp32", 128, "1.35x"),
+    "hosts-unlimited": partial(two_hosts, None, "1.9x"),
+    "hosts-1gbit": partial(two_hosts, "1gbit", "2.6x"),
+    "hosts-200mbit": partial(two_hosts, "200mbit", "3.4x"),
+    "epoch": whole_epoch,
+}
+
+
+def chosen(words: Sequence[str]) -> list[str]:
+    """Return the cases that are named, or whose names begin so; all where none is."""
+    found = [
+        case
+        for case in CASES
+        if not words or any(case == word or case.startswith(f"{word}-") for word in words)
+    ]
+    return found or sys.exit(f"cases are: {' '.join(CASES)}")
 
 
 def main() -> None:
     conditions()
-    for name in sys.argv[1:] or PARTS:
-        PARTS[name]()
+    for case in chosen(sys.argv[1:]):
+        CASES[case]()
 
 
 if __name__ == "__main__":

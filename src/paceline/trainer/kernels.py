@@ -3,8 +3,9 @@
 A convolution and its transposed form are each other's adjoint, so one pair of functions serves
 both directions of both. What differs from torch's own layers:
 
-- the gradient of a kernel whose small side has few positions (4x4) is one matrix product over
-  unfolded patches. oneDNN computes it at a third of the speed (figures: docs/performance.md);
+- between 8x8 and 4x4, both directions and the gradient of the kernel are matrix products over
+  unfolded patches: there the kernel is larger than the images, and a library that brings it into
+  an order of its own at each call takes three times as long (figures: docs/performance.md);
 - convolutions between 4x4 and a single point are matrix products as they stand.
 
 Everything is channels-last: unfolding copies whole runs of memory, and the kernel, seen as a
@@ -30,6 +31,11 @@ def as_matrix(kernel: Tensor) -> Tensor:
     return kernel.permute(0, 2, 3, 1).reshape(kernel.shape[0], -1)
 
 
+def as_rows(images: Tensor) -> Tensor:
+    """Return channels-last images (N, C, H, W) as the matrix (N H W, C), without copying."""
+    return images.permute(0, 2, 3, 1).reshape(-1, images.shape[1])
+
+
 def unfolded(big: Tensor) -> Tensor:
     """Return the 4x4 patches under a stride-2 kernel, one per row: (N H/2 W/2, 16 C)."""
     count, channels, height, width = big.shape
@@ -38,6 +44,40 @@ def unfolded(big: Tensor) -> Tensor:
     shape = (count, height // 2, width // 2, _SIDE, _SIDE, channels)
     strides = (outer, 2 * row, 2 * column, row, column, inner)
     return padded.as_strided(shape, strides).reshape(-1, _SIDE * _SIDE * channels)
+
+
+def folded(patches: Tensor, side: int) -> Tensor:
+    """Return images of (N, C, 2 side, 2 side): each position the sum of the patches over it.
+
+    The adjoint of `unfolded`: `patches` has one row of 4x4 pixels per position of the small side.
+    """
+    channels = patches.shape[1] // _SIDE**2
+    # A patch starts at an even column, so columns lie in pairs: half as many additions.
+    pairs = patches.view(-1, side, side, _SIDE, _SIDE // 2, 2 * channels)
+    padded = patches.new_zeros(len(pairs), 2 * side + 2, side + 1, 2 * channels)
+    for row in range(_SIDE):
+        for pair in range(_SIDE // 2):
+            target = padded[:, row : row + 2 * side : 2, pair : pair + side]
+            target += pairs[:, :, :, row, pair]
+    framed = padded.view(len(pairs), 2 * side + 2, 2 * side + 2, channels)
+    return framed[:, 1:-1, 1:-1].permute(0, 3, 1, 2)
+
+
+def shrunk(big: Tensor, kernel: Tensor) -> Tensor:
+    """Return the convolution with stride 2, which halves each side."""
+    side = big.shape[2] // 2
+    if side > _FEW:
+        return F.conv2d(big, kernel, stride=2, padding=1)
+    rows = unfolded(big) @ as_matrix(kernel).t()
+    return rows.view(len(big), side, side, -1).permute(0, 3, 1, 2)
+
+
+def grown(small: Tensor, kernel: Tensor) -> Tensor:
+    """Return the transposed convolution with stride 2, which doubles each side."""
+    side = small.shape[2]
+    if side > _FEW:
+        return F.conv_transpose2d(small, kernel, stride=2, padding=1)
+    return folded(as_rows(small) @ as_matrix(kernel), side)
 
 
 def kernel_gradient(big: Tensor, small: Tensor) -> Tensor:
@@ -50,8 +90,7 @@ def kernel_gradient(big: Tensor, small: Tensor) -> Tensor:
         shape = (wide, narrow, _SIDE, _SIDE)
         gradient: Tensor = conv2d_weight(big, shape, small, stride=2, padding=1)
         return gradient
-    rows = small.permute(0, 2, 3, 1).reshape(-1, wide)
-    product = rows.t() @ unfolded(big)
+    product = as_rows(small).t() @ unfolded(big)
     return product.view(wide, _SIDE, _SIDE, narrow).permute(0, 3, 1, 2)
 
 
@@ -59,14 +98,14 @@ class _Down(Function):
     @staticmethod
     def forward(ctx: Any, big: Tensor, kernel: Tensor) -> Tensor:
         ctx.save_for_backward(big, kernel)
-        return F.conv2d(big, kernel, stride=2, padding=1)
+        return shrunk(big, kernel)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, Tensor | None]:
         big, kernel = ctx.saved_tensors
         back = learn = None
         if ctx.needs_input_grad[0]:
-            back = F.conv_transpose2d(gradients[0], kernel, stride=2, padding=1)
+            back = grown(gradients[0], kernel)
         if ctx.needs_input_grad[1]:
             learn = kernel_gradient(big, gradients[0])
         return back, learn
@@ -76,14 +115,14 @@ class _Up(Function):
     @staticmethod
     def forward(ctx: Any, small: Tensor, kernel: Tensor) -> Tensor:
         ctx.save_for_backward(small, kernel)
-        return F.conv_transpose2d(small, kernel, stride=2, padding=1)
+        return grown(small, kernel)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, Tensor | None]:
         small, kernel = ctx.saved_tensors
         back = learn = None
         if ctx.needs_input_grad[0]:
-            back = F.conv2d(gradients[0], kernel, stride=2, padding=1)
+            back = shrunk(gradients[0], kernel)
         if ctx.needs_input_grad[1]:
             learn = kernel_gradient(gradients[0], small)
         return back, learn

@@ -27,7 +27,12 @@ class Piece:
 
     start: int
     stop: int
-    names: tuple[str, ...]
+    segments: tuple[Segment, ...]
+
+    @property
+    def part(self) -> slice:
+        """Where it lies."""
+        return slice(self.start, self.stop)
 
 
 def plan_pieces(segments: tuple[Segment, ...], itemsize: int) -> tuple[Piece, ...]:
@@ -36,70 +41,66 @@ def plan_pieces(segments: tuple[Segment, ...], itemsize: int) -> tuple[Piece, ..
     Normalisations become ready all along the pass; they travel with the last piece.
     """
     pieces: list[Piece] = []
-    names: list[str] = []
+    held: list[Segment] = []
     start = 0
     for segment in segments:
-        names.append(segment.name)
+        held.append(segment)
         full = (segment.stop - start) * itemsize >= _PIECE_BYTES
         if (full and not segment.keeps_fp32) or segment is segments[-1]:
-            pieces.append(Piece(start, segment.stop, tuple(names)))
-            start, names = segment.stop, []
+            pieces.append(Piece(start, segment.stop, tuple(held)))
+            start, held = segment.stop, []
     return tuple(pieces)
 
 
 class Reduction:
-    """Sends the gradients of one network as they become ready; nothing to do for one rank."""
+    """Collects the gradients of one network, and sends them as they become ready.
+
+    One rank has nobody to send to: its own gradient is the sum.
+    """
 
     def __init__(self, weights: Weights, wire: Wire | None) -> None:
         self._weights = weights
         self._pieces = plan_pieces(weights.segments, weights.gradient.element_size())
         self._channels: list[Channel] = []
+        self._target = weights.total if wire is None else weights.gradient
         self._missing: list[int] = []
         self._on_their_way: list[Arrival] = []
         if wire is not None:
             device = weights.master.device
             self._channels = [wire(piece.stop - piece.start, device) for piece in self._pieces]
-            self._watch()
+        self._watch()
 
     def _watch(self) -> None:
         for number, piece in enumerate(self._pieces):
-            for name in piece.names:
-                parameter = self._weights.parameters[name]
-                parameter.register_post_accumulate_grad_hook(self._ready(number))
+            for segment in piece.segments:
+                parameter = self._weights.parameters[segment.name]
+                parameter.register_post_accumulate_grad_hook(self._ready(number, segment))
 
-    def _ready(self, number: int) -> Callable[[Tensor], None]:
+    def _ready(self, number: int, segment: Segment) -> Callable[[Tensor], None]:
         def on_gradient(_: Tensor) -> None:
             if not self._missing:
                 return
+            self._weights.collect(segment, self._target)
             self._missing[number] -= 1
-            if self._missing[number] == 0:
+            if self._missing[number] == 0 and self._channels:
                 self._send(number)
 
         return on_gradient
 
     def arm(self) -> None:
-        """Send during the next backward pass; passes before it only add up."""
-        self._missing = [len(piece.names) for piece in self._pieces]
+        """Collect and send during the next backward pass; passes before it only add up."""
+        self._missing = [len(piece.segments) for piece in self._pieces]
 
     def _send(self, number: int) -> None:
-        weights, piece = self._weights, self._pieces[number]
-        if piece.stop > weights.tail and weights.low_precision:
-            weights.gradient[weights.tail :].copy_(weights.tail_gradient)
-        part = slice(piece.start, piece.stop)
+        weights, part = self._weights, self._pieces[number].part
         arrival = self._channels[number].send(weights.gradient[part], weights.total[part])
         self._on_their_way.append(arrival)
 
     def finish(self) -> float:
         """Wait until `weights.total` is the sum over the ranks; return the seconds waited."""
-        weights = self._weights
         self._missing = []
-        if not self._channels:
-            if weights.low_precision:
-                weights.total[: weights.tail].copy_(weights.gradient[: weights.tail])
-                weights.total[weights.tail :].copy_(weights.tail_gradient)
-            return 0.0
         begin = time.perf_counter()
         for arrive in self._on_their_way:
             arrive()
         self._on_their_way = []
-        return time.perf_counter() - begin
+        return time.perf_counter() - begin if self._channels else 0.0

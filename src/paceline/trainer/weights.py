@@ -2,8 +2,8 @@
 
 The master copy is fp32. Where the network computes in bf16, its kernels are a bf16 copy that is
 renewed after each update; normalisations stay fp32. One piece means: one cast, one optimiser
-call and one reduction instead of one per layer, and gradients that need no packing before they
-are sent. They lie in the order in which a backward pass finishes them.
+call and few messages instead of one of each per layer. The parts lie in the order in which a
+backward pass finishes their gradients.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class Segment:
         """The first place behind it."""
         return self.start + self.shape.numel()
 
-    def view(self, flat: Tensor, offset: int = 0) -> Tensor:
+    def view(self, flat: Tensor) -> Tensor:
         """Return its part of a flat tensor, in its shape; image kernels are channels-last."""
-        part = flat[self.start - offset : self.stop - offset]
+        part = flat[self.start : self.stop]
         if len(self.shape) != _IMAGE_KERNEL_DIMS:
             return part.view(self.shape)
         outer, inner, height, width = self.shape
@@ -71,32 +71,36 @@ class Weights:
         for segment in self.segments:
             segment.view(self.master).copy_(self.parameters[segment.name].data)
         self.working = self.master
-        # Gradients as the backward pass leaves them, and the fp32 sum that the update uses.
-        self.gradient = torch.zeros(self.size, device=device, dtype=dtype)
-        self.total = self.gradient
-        self.tail_gradient = self.gradient[self.tail :]
+        # What a backward pass found, in the format it computes in; and the fp32 sum over the
+        # ranks, which the update uses. In fp32 they are the same memory.
+        self.total = torch.zeros(self.size, device=device)
+        self.gradient = self.total
         if self.low_precision:
+            self.gradient = torch.zeros(self.size, device=device, dtype=dtype)
             self.working = torch.empty(self.tail, device=device, dtype=dtype)
-            self.total = torch.zeros(self.size, device=device)
-            self.tail_gradient = torch.zeros(self.size - self.tail, device=device)
             self.renew()
         self._attach()
 
     def _attach(self) -> None:
         for segment in self.segments:
-            parameter = self.parameters[segment.name]
-            if segment.keeps_fp32:
-                parameter.data = segment.view(self.master)
-                parameter.grad = segment.view(self.tail_gradient, self.tail)
-            else:
-                parameter.data = segment.view(self.working)
-                parameter.grad = segment.view(self.gradient)
+            flat = self.master if segment.keeps_fp32 else self.working
+            self.parameters[segment.name].data = segment.view(flat)
 
     def clear(self) -> None:
         """Forget the gradients."""
-        self.gradient.zero_()
-        if self.low_precision:
-            self.tail_gradient.zero_()
+        for parameter in self.parameters.values():
+            parameter.grad = None
+
+    def collect(self, segment: Segment, flat: Tensor) -> None:
+        """Move the gradient of one parameter to its place in a flat tensor.
+
+        Until then it is the tensor that the backward pass made: no zeros are written and added
+        to first, which at a batch of 16 would be 5% of a step.
+        """
+        parameter = self.parameters[segment.name]
+        gradient, parameter.grad = parameter.grad, None
+        assert gradient is not None  # noqa: S101
+        segment.view(flat).copy_(gradient)
 
     def renew(self) -> None:
         """Bring the copy that the network computes with up to the master."""

@@ -15,6 +15,7 @@ PAIRS = [
     pytest.param(kernels.Down(3, 5), nn.Conv2d(3, 5, 4, 2, 1, bias=False), 16, id="down to 8x8"),
     pytest.param(kernels.Up(5, 3), nn.ConvTranspose2d(5, 3, 4, 2, 1, bias=False), 4, id="up to 8"),
     pytest.param(kernels.Up(5, 3), nn.ConvTranspose2d(5, 3, 4, 2, 1, bias=False), 8, id="up to 16"),
+    pytest.param(kernels.Up(5, 3), nn.ConvTranspose2d(5, 3, 4, 2, 1, bias=False), 2, id="up to 4"),
     pytest.param(kernels.ToPoint(5, 2), nn.Conv2d(5, 2, 4, 1, 0, bias=False), 4, id="to a point"),
     pytest.param(
         kernels.FromPoint(7, 3), nn.ConvTranspose2d(7, 3, 4, 1, 0, bias=False), 1, id="from a point"

@@ -53,8 +53,8 @@ def test_the_network_computes_as_before(dtype: torch.dtype) -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_gradients_fill_the_flat_memory(dtype: torch.dtype) -> None:
-    """Passes add up where the update and the wire find them; clearing forgets them."""
+def test_gradients_are_collected_into_flat_memory(dtype: torch.dtype) -> None:
+    """Passes add up, then each part goes to its place, and none is left for the next step."""
     plain, network = _network(), _network()
     weights = Weights(network, dtype=dtype, device=CPU)
     images = torch.randn(3, 3, 4, 4)
@@ -63,16 +63,21 @@ def test_gradients_fill_the_flat_memory(dtype: torch.dtype) -> None:
         network(images.to(dtype)).float().square().mean().backward()
     tolerance = 1e-6 if dtype == torch.float32 else 0.1
     for segment in weights.segments:
+        weights.collect(segment, weights.total)
         expected = dict(plain.named_parameters())[segment.name].grad
         assert expected is not None
-        if segment.keeps_fp32:
-            found = segment.view(weights.tail_gradient, weights.tail)
-        else:
-            found = segment.view(weights.gradient)
-        assert torch.allclose(found.float(), expected, atol=tolerance, rtol=tolerance)
+        found = segment.view(weights.total)
+        assert torch.allclose(found, expected, atol=tolerance, rtol=tolerance)
+    assert all(parameter.grad is None for parameter in network.parameters())
+
+
+def test_clearing_forgets_gradients() -> None:
+    """What a pass left behind is not added to the next."""
+    network = _network()
+    weights = Weights(network, dtype=torch.float32, device=CPU)
+    network(torch.randn(3, 3, 4, 4)).sum().backward()
     weights.clear()
-    assert not weights.gradient.any()
-    assert not weights.tail_gradient.any()
+    assert all(parameter.grad is None for parameter in network.parameters())
 
 
 def test_a_low_precision_network_follows_its_master() -> None:
@@ -108,5 +113,3 @@ def test_image_kernels_are_channels_last() -> None:
     kernel = network[2].weight
     assert isinstance(kernel, Tensor)
     assert kernel.is_contiguous(memory_format=torch.channels_last)
-    assert kernel.grad is not None
-    assert kernel.grad.is_contiguous(memory_format=torch.channels_last)
