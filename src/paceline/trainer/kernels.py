@@ -3,9 +3,10 @@
 A convolution and its transposed form are each other's adjoint, so one pair of functions serves
 both directions of both. What differs from torch's own layers:
 
-- between 8x8 and 4x4, both directions and the gradient of the kernel are matrix products over
-  unfolded patches: there the kernel is larger than the images, and a library that brings it into
-  an order of its own at each call takes three times as long (figures: docs/performance.md);
+- between 8x8 and 4x4, both directions are matrix products over unfolded patches: there the
+  kernel is larger than the images, and a library that brings it into an order of its own at each
+  call takes up to three times as long (figures: docs/performance.md);
+- so is the gradient of a kernel, wherever a batch has few positions;
 - convolutions between 4x4 and a single point are matrix products as they stand.
 
 Everything is channels-last: unfolding copies whole runs of memory, and the kernel, seen as a
@@ -22,8 +23,10 @@ from torch.autograd import Function
 from torch.nn.grad import conv2d_weight
 
 _SIDE = 4
-# Up to this many positions along a side, unfolding wins on every machine and batch measured.
+# Up to this side the images are unfolded, whatever the batch: it won at every one measured.
 _FEW = 4
+# Up to this many positions in a batch, unfolding wins for the gradient of a kernel, too.
+_FEW_POSITIONS = 2048
 
 
 def as_matrix(kernel: Tensor) -> Tensor:
@@ -60,7 +63,8 @@ def folded(patches: Tensor, side: int) -> Tensor:
             target = padded[:, row : row + 2 * side : 2, pair : pair + side]
             target += pairs[:, :, :, row, pair]
     framed = padded.view(len(pairs), 2 * side + 2, 2 * side + 2, channels)
-    return framed[:, 1:-1, 1:-1].permute(0, 3, 1, 2)
+    # Without gaps: what comes next, a normalisation, takes five times as long over a view.
+    return framed[:, 1:-1, 1:-1].contiguous().permute(0, 3, 1, 2)
 
 
 def shrunk(big: Tensor, kernel: Tensor) -> Tensor:
@@ -86,7 +90,7 @@ def kernel_gradient(big: Tensor, small: Tensor) -> Tensor:
     One of the two is what went forward and the other is the gradient that came back.
     """
     wide, narrow = small.shape[1], big.shape[1]
-    if max(small.shape[2:]) > _FEW:
+    if len(small) * small.shape[2] * small.shape[3] > _FEW_POSITIONS:
         shape = (wide, narrow, _SIDE, _SIDE)
         gradient: Tensor = conv2d_weight(big, shape, small, stride=2, padding=1)
         return gradient
