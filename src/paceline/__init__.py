@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         train,
         verify_data,
         wait,
+        watch,
         write_report,
     )
     from paceline.errors import PacelineError
@@ -69,6 +70,7 @@ __all__ = [
     "train",
     "verify_data",
     "wait",
+    "watch",
     "write_report",
 ]
 

@@ -130,6 +130,10 @@ class RunStore(Protocol):
         """Keep others from a run, or a study of a name, while inside; Conflict if one is there."""
         ...
 
+    def holder(self, what: RunRecord | str) -> int | None:
+        """Return the process on this machine that holds a lock; None if nobody does."""
+        ...
+
     def write_result(self, study: StudyRecord, name: str, data: bytes) -> Path:
         """Write a result file of a study, atomically."""
         ...

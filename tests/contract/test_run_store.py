@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -177,6 +179,21 @@ def test_only_one_at_a_time_works_on_a_study(store: RunStore) -> None:
         pass
     with store.lock(study.name):
         pass
+
+
+def test_who_holds_a_study_can_be_asked(store: RunStore) -> None:
+    """Its process is told while it works, also after a lock that was never let go of in order."""
+    study = store.open_study(study_plan(), {}, {})
+    assert store.holder(study.name) is None
+    with store.lock(study.name):
+        assert store.holder(study.name) == os.getpid()
+    assert store.holder(study.name) is None
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    with store.lock(study.name):
+        lock = study.folder / ".lock"
+    lock.write_text(str(gone.pid))
+    assert store.holder(study.name) is None
 
 
 def test_results_are_written_beside_the_study(store: RunStore) -> None:

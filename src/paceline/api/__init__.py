@@ -18,6 +18,7 @@ from paceline.api.studying import (
     study,
     write_report,
 )
+from paceline.api.watching import watch
 from paceline.api.wiring import SpecLike, load
 
 __all__ = [
@@ -43,5 +44,6 @@ __all__ = [
     "train",
     "verify_data",
     "wait",
+    "watch",
     "write_report",
 ]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import re
 import secrets
 import tempfile
@@ -21,7 +19,7 @@ from paceline.api.wiring import (
     provider_of,
     wire,
 )
-from paceline.app.following import Following
+from paceline.app.following import Following, listen_to
 from paceline.app.jobs import FileChunk
 from paceline.app.launch import (
     Launchpad,
@@ -36,7 +34,7 @@ from paceline.app.provenance import surroundings
 from paceline.app.results import log_lines
 from paceline.app.workplace import open_workplace, plan_for, preflight
 from paceline.errors import Interrupted, NotFound, TransportError, UsageError
-from paceline.model.plan import Configuration, HostPlan, RunPlan
+from paceline.model.plan import Configuration, RunPlan
 from paceline.model.record import RunRecord, RunState
 from paceline.model.spec import Spec
 from paceline.planning.study import training_configuration
@@ -248,15 +246,7 @@ def _require_process(record: RunRecord, process: str | None, names: Sequence[str
 
 
 async def _listen(pad: Launchpad, plan: RunPlan, listen: Callable[[FileChunk], None]) -> None:
-    following = Following(pad.links, plan, pad.clock)
-
-    async def follow(host: HostPlan) -> None:
-        async with contextlib.aclosing(following.messages(host)) as messages:
-            async for message in messages:
-                if isinstance(message, FileChunk):
-                    listen(message)
-
-    await asyncio.gather(*(follow(host) for host in following.hosts))
+    await listen_to(Following(pad.links, plan, pad.clock), listen)
 
 
 async def _give_so_far(pad: Launchpad, plan: RunPlan, listen: Callable[[FileChunk], None]) -> None:

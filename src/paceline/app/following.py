@@ -81,6 +81,18 @@ class Following:
             ) from error
 
 
+async def listen_to(following: Following, on_chunk: OnChunk) -> None:
+    """Hear what all hosts say until the job has ended everywhere; nothing is acted on."""
+
+    async def hear(host: HostPlan) -> None:
+        async with contextlib.aclosing(following.messages(host)) as messages:
+            async for message in messages:
+                if isinstance(message, FileChunk):
+                    on_chunk(message)
+
+    await asyncio.gather(*(hear(host) for host in following.hosts))
+
+
 async def follow_all(
     following: Following, on_chunk: OnChunk, on_failure: Callable[[], Awaitable[object]]
 ) -> Mapping[str, JobState]:

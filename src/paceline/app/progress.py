@@ -12,6 +12,7 @@ from paceline.events import Epoch, Event, Iteration, MalformedEvent, Start, pars
 from paceline.measure.oddities import lagging
 from paceline.model.live import RankNow, RunNow
 from paceline.model.plan import Configuration
+from paceline.model.spec import Spec
 from paceline.supervisor.job import EVENTS_FOLDER
 
 # What a rank does now is told by so many of its last iterations: enough to be calm.
@@ -24,6 +25,7 @@ class _RankProgress:
 
     host: str = ""
     counted: int = 0
+    trained_s: float = 0.0
     recent: deque[Iteration] = field(default_factory=lambda: deque(maxlen=_RECENT))
 
     def hear(self, event: Event) -> bool:
@@ -34,6 +36,7 @@ class _RankProgress:
             self.recent.clear()
         if isinstance(event, Iteration):
             self.counted += 1
+            self.trained_s += event.seconds
             self.recent.append(event)
         return isinstance(event, (Iteration, Epoch))
 
@@ -46,7 +49,7 @@ class _RankProgress:
             rank=rank,
             host=self.host,
             iteration=self.counted,
-            of=total or (recent[-1].of if recent else None),
+            of=total,
             iteration_s=fmean(item.seconds for item in recent) if recent else None,
             items_per_s=items / seconds if items is not None and seconds > 0 else None,
             wait_share=_share([item.wait_s for item in recent], seconds),
@@ -57,10 +60,15 @@ class _RankProgress:
 
 @dataclass
 class RunProgress:
-    """What is known of a run that is going on; fed with the chunks that its hosts send."""
+    """What is known of a run that is going on; fed with the chunks that its hosts send.
+
+    A run lasts for so many iterations, seconds or epochs; if all are None, no end can be foretold.
+    """
 
     expected_iterations: int | None = None
-    epochs: int = 1
+    expected_s: float | None = None
+    epochs: int | None = None
+    unit: str = "items"
     _ranks: dict[int, _RankProgress] = field(default_factory=lambda: defaultdict(_RankProgress))
 
     def feed(self, chunk: FileChunk) -> bool:
@@ -83,11 +91,11 @@ class RunProgress:
         begun = self._begun()
         if not begun:
             return None
+        if self.expected_s:
+            return min(1.0, min(rank.trained_s for rank in begun.values()) / self.expected_s)
         slowest = min(rank.counted for rank in begun.values())
-        if self.expected_iterations:
-            return min(1.0, slowest / self.expected_iterations)
-        of = next(iter(begun.values())).recent[-1].of
-        return min(1.0, slowest / (of * self.epochs)) if of else None
+        of = self._total(next(iter(begun.values())))
+        return min(1.0, slowest / of) if of else None
 
     @property
     def text(self) -> str:
@@ -97,8 +105,11 @@ class RunProgress:
             return "starting"
         first = begun[min(begun)]
         total = self._total(first)
-        words = f"iteration {first.counted}"
-        return f"{words}/{total}" if total else words
+        if total is None:
+            latest = first.recent[-1]
+            of = f"/{latest.of}" if latest.of else ""
+            return f"epoch {latest.epoch + 1}, iteration {latest.index + 1}{of}"
+        return f"iteration {first.counted}/{total}"
 
     @property
     def now(self) -> RunNow:
@@ -119,6 +130,7 @@ class RunProgress:
             fraction=self.fraction,
             ranks=tuple(replace(rank, lag=lags.get(rank.rank)) for rank in ranks),
             items_per_s=sum(known) if known and len(known) == len(rates) else None,
+            unit=self.unit,
         )
 
     def _begun(self) -> Mapping[int, _RankProgress]:
@@ -128,7 +140,27 @@ class RunProgress:
         if self.expected_iterations:
             return self.expected_iterations
         of = rank.recent[-1].of if rank.recent else None
-        return None if of is None else of * self.epochs
+        return None if of is None or self.epochs is None else of * self.epochs
+
+
+def progress_of(spec: Spec) -> RunProgress:
+    """Return what follows a sample of a spec's study, before it has begun."""
+    measurement = spec.measurement
+    return RunProgress(
+        expected_iterations=measurement.total_iterations,
+        expected_s=measurement.amount if measurement.kind == "seconds" else None,
+        epochs=_epochs_of(spec) if measurement.kind == "epoch" else None,
+        unit=spec.job.unit,
+    )
+
+
+def _epochs_of(spec: Spec) -> int:
+    """Return how many epochs the job trains."""
+    for name in ("epochs", "num_epochs"):
+        value = spec.job.args.get(name)
+        if isinstance(value, int):
+            return value
+    return 1
 
 
 def _share(values: Sequence[float | None], of_s: float) -> float | None:

@@ -56,10 +56,22 @@ def price_of(spec: Spec, cluster: Cluster) -> HostPrice | None:
     return None
 
 
-def earlier_periods(records: Iterable[RunRecord]) -> tuple[Period, ...]:
+def last_price(records: Iterable[RunRecord]) -> HostPrice | None:
+    """Return the price that the newest run was taken at, if it has one."""
+    newest = max(records, key=lambda record: record.created_at, default=None)
+    price = newest.provenance.get("price") if newest is not None else None
+    if not isinstance(price, Mapping):
+        return None
+    return HostPrice(price["usd_per_host_hour"], price["rented_hosts"], price["source"])
+
+
+def earlier_periods(
+    records: Iterable[RunRecord], *, now: float | None = None
+) -> tuple[Period, ...]:
     """Return when hosts were rented for runs of a study, what lies between runs included.
 
-    Runs of one sitting bear the same token: hosts were rented from the first to the last.
+    Runs of one sitting bear the same token: hosts were rented from the first to the last. With
+    `now`, a run that has not ended is paid for until then.
     """
     sittings: dict[tuple[object, float], list[RunRecord]] = defaultdict(list)
     for record in records:
@@ -70,7 +82,7 @@ def earlier_periods(records: Iterable[RunRecord]) -> tuple[Period, ...]:
     return tuple(
         Period(
             begin=min(record.created_at for record in group),
-            end=max(record.ended_at or record.created_at for record in group),
+            end=max(record.ended_at or now or record.created_at for record in group),
             usd_per_hour=rate,
         )
         for (_, rate), group in sittings.items()

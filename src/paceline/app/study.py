@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from paceline.app.jobs import FileChunk
 from paceline.app.launch import Launchpad, begin_run, finish_run, refresh_run
 from paceline.app.places import Places
-from paceline.app.progress import RunProgress, remaining_s
+from paceline.app.progress import progress_of, remaining_s
 from paceline.app.provenance import surroundings
 from paceline.app.publish import Publisher
 from paceline.app.purse import Purse
@@ -28,7 +28,6 @@ from paceline.model.record import Failure, RunRecord, RunState, StudyRecord
 from paceline.model.spec import Spec
 from paceline.model.summary import Sample, StudyProgress
 from paceline.ports import StudyObserver
-from paceline.reporting import text
 
 _TELL_EVERY_S = 0.25
 
@@ -128,7 +127,6 @@ class StudyRunner:
             done=len(self.plan.samples) - len(to_come),
             total=len(self.plan.samples),
             remaining_s=left_s,
-            table=text.table(summary),
             spent_usd=self._purse.spent_usd,
             remaining_usd=self._purse.cost_usd(left_s),
         )
@@ -207,10 +205,7 @@ class StudyRunner:
         return ended
 
     async def _follow(self, pad: Launchpad, plan: RunPlan, record: RunRecord) -> RunRecord:
-        progress = RunProgress(
-            expected_iterations=self.spec.measurement.total_iterations,
-            epochs=epochs_of(self.spec),
-        )
+        progress = progress_of(self.spec)
         told_at = 0.0
 
         def listen(chunk: FileChunk) -> None:
@@ -230,12 +225,3 @@ def _nothing_works(record: RunRecord, sample: Sample) -> JobFailed:
         f"{sample.sample_id}: {sample.failed}" + (f"\n{excerpt}" if excerpt else ""),
         hint=f"nothing has worked yet, so the study ends here; see {record.folder / 'logs'}",
     )
-
-
-def epochs_of(spec: Spec) -> int:
-    """Return how many epochs the job trains."""
-    for name in ("epochs", "num_epochs"):
-        value = spec.job.args.get(name)
-        if isinstance(value, int):
-            return value
-    return 1

@@ -24,6 +24,7 @@ from paceline.cli import (
     study,
     train,
     wait,
+    watch,
 )
 from paceline.errors import Interrupted, PacelineError, StorageError
 
@@ -81,7 +82,22 @@ def build_app() -> typer.Typer:
     ) -> None:
         del version, debug
 
-    for verb in (demo, doctor, plan, train, run, study, report, advise, ls, logs, wait, stop, data):
+    for verb in (
+        demo,
+        doctor,
+        plan,
+        train,
+        run,
+        study,
+        watch,
+        report,
+        advise,
+        ls,
+        logs,
+        wait,
+        stop,
+        data,
+    ):
         verb.register(app)
     return app
 

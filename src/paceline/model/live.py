@@ -31,10 +31,12 @@ class RankNow:
 class RunNow:
     """A run that goes on: how much of it is done, in words and as a share, and its ranks.
 
-    `items_per_s` is the throughput of all ranks; None until all of them report one.
+    `items_per_s` is the throughput of all ranks; None until all of them report one. `unit` is
+    what one item is called.
     """
 
     text: str
     fraction: float | None = None
     ranks: tuple[RankNow, ...] = ()
     items_per_s: float | None = None
+    unit: str = "items"

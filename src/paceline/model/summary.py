@@ -170,7 +170,6 @@ class StudyProgress:
     done: int
     total: int
     remaining_s: float | None
-    table: str
     spent_usd: float | None = None
     remaining_usd: float | None = None
 

@@ -156,8 +156,8 @@ class FileRunStore:
     @contextmanager
     def lock(self, what: RunRecord | str) -> Iterator[None]:
         """Keep others from a run, or a study of a name, while inside; Conflict if one is there."""
-        folder = self._results / what if isinstance(what, str) else what.folder
-        path = folder / LOCK_FILE
+        path = self._lock_path(what)
+        folder = path.parent
         with storage_errors(path):
             folder.mkdir(parents=True, exist_ok=True)
             file = path.open("a+")
@@ -166,7 +166,27 @@ class FileRunStore:
             file.truncate(0)
             file.write(str(os.getpid()))
             file.flush()
-            yield
+            try:
+                yield
+            finally:
+                file.truncate(0)
+
+    def holder(self, what: RunRecord | str) -> int | None:
+        """Return the process on this machine that holds a lock; None if nobody does."""
+        try:
+            pid = int(self._lock_path(what).read_text(encoding="ascii"))
+            os.kill(pid, 0)
+        except PermissionError:
+            return pid  # somebody else's process: it is there
+        except (OSError, ValueError, OverflowError):
+            # Nobody has locked it, or its holder was killed. The lock itself is not tried: for
+            # that moment, whoever wants it would be refused.
+            return None
+        return pid
+
+    def _lock_path(self, what: RunRecord | str) -> Path:
+        folder = self._results / what if isinstance(what, str) else what.folder
+        return folder / LOCK_FILE
 
     def write_result(self, study: StudyRecord, name: str, data: bytes) -> Path:
         """Write a result file of a study, atomically."""

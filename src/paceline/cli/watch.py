@@ -1,0 +1,33 @@
+"""`paceline watch`: look on while a study or a run goes on, from another terminal."""
+
+from __future__ import annotations
+
+from typing import Annotated, Optional
+
+import typer
+
+from paceline.cli import options, show
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command(
+        epilog="Examples: paceline watch   |   paceline watch demo-fake   "
+        "(Ctrl-C ends the looking, never the study)",
+    )(watch)
+
+
+def watch(
+    name: Annotated[
+        Optional[str],
+        typer.Argument(metavar="[STUDY|RUN]", help="What to look at; else what goes on now."),
+    ] = None,
+    results: options.Results = None,
+) -> None:
+    """Show a study or a run while it goes on: each rank, the table, time and money left."""
+    from paceline import api
+    from paceline.cli.live import onlooker
+
+    with onlooker() as watcher:
+        how = api.watch(name, results=results, observer=watcher)
+    show.say(how)
