@@ -32,6 +32,7 @@ from paceline.app.launch import (
 )
 from paceline.app.provenance import surroundings
 from paceline.app.results import log_lines
+from paceline.app.scalars import ScalarFiles
 from paceline.app.workplace import open_workplace, plan_for, preflight
 from paceline.errors import Interrupted, NotFound, TransportError, UsageError
 from paceline.model.plan import Configuration, RunPlan
@@ -121,7 +122,13 @@ class _Launch:
             running = await begin_run(place.pad, plan, record)
             if self.detach:
                 return running
-            return await finish_run(place.pad, plan, running, _listener(self.on_output))
+            listen = _listener(self.on_output)
+            if not self.spec.study.tensorboard:
+                return await finish_run(place.pad, plan, running, listen)
+            scalars = ScalarFiles(running.folder)
+            ended = await finish_run(place.pad, plan, running, _both(listen, scalars.feed))
+            scalars.settle()
+            return ended
 
     def interrupted(self) -> Interrupted:
         """Return what has become of the run after an interruption."""
@@ -304,6 +311,16 @@ def _pad_for(plan: RunPlan, store: RunStore) -> AbstractAsyncContextManager[Laun
 
 def _ignore(chunk: FileChunk) -> None:
     del chunk
+
+
+def _both(
+    one: Callable[[FileChunk], None], other: Callable[[FileChunk], None]
+) -> Callable[[FileChunk], None]:
+    def listen(chunk: FileChunk) -> None:
+        one(chunk)
+        other(chunk)
+
+    return listen
 
 
 def _listener(

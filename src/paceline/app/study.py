@@ -20,6 +20,7 @@ from paceline.app.provenance import surroundings
 from paceline.app.publish import Publisher
 from paceline.app.purse import Purse
 from paceline.app.results import read_sample
+from paceline.app.scalars import ScalarFiles
 from paceline.app.spending import earlier_periods, price_of
 from paceline.app.workplace import Workplace, plan_for
 from paceline.errors import JobFailed
@@ -206,16 +207,22 @@ class StudyRunner:
 
     async def _follow(self, pad: Launchpad, plan: RunPlan, record: RunRecord) -> RunRecord:
         progress = progress_of(self.spec)
+        scalars = ScalarFiles(record.folder) if self.spec.study.tensorboard else None
         told_at = 0.0
 
         def listen(chunk: FileChunk) -> None:
             nonlocal told_at
+            if scalars is not None:
+                scalars.feed(chunk)
             now = time.monotonic()
             if progress.feed(chunk) and now - told_at > _TELL_EVERY_S:
                 told_at = now
                 self.observer.progressed(record, progress.now)
 
-        return await finish_run(pad, plan, record, listen)
+        ended = await finish_run(pad, plan, record, listen)
+        if scalars is not None:
+            scalars.settle()
+        return ended
 
 
 def _nothing_works(record: RunRecord, sample: Sample) -> JobFailed:

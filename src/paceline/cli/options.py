@@ -51,6 +51,10 @@ Iterations = Annotated[
     Optional[int],
     typer.Option("--iterations", min=1, help="Iterations that count, instead of an epoch."),
 ]
+Tensorboard = Annotated[
+    Optional[bool],
+    typer.Option("--tensorboard", help="Write event files for TensorBoard beside each run."),
+]
 Detach = Annotated[
     bool, typer.Option("--detach", "-d", help="Return at once; see logs, wait, stop.")
 ]

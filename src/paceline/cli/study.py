@@ -24,6 +24,7 @@ def study(
     launcher: options.Launcher = None,
     hosts: options.Hosts = None,
     accept_keys: options.AcceptKeys = None,
+    tensorboard: options.Tensorboard = None,
     results: options.Results = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -39,6 +40,7 @@ def study(
         study__samples=samples,
         study__iterations=iterations,
         job__launcher=launcher,
+        study__tensorboard=tensorboard,
         **options.cluster(hosts, accept_keys),
     )
     with observer(quiet=quiet) as watcher:

@@ -39,6 +39,7 @@ def train(
     name: options.Name = None,
     hosts: options.Hosts = None,
     accept_keys: options.AcceptKeys = None,
+    tensorboard: options.Tensorboard = None,
     results: options.Results = None,
     detach: options.Detach = False,
     json: options.Json = False,
@@ -56,6 +57,7 @@ def train(
         job__args__batch_size=batch_size,
         job__args__epochs=epochs,
         job__launcher=launcher,
+        study__tensorboard=tensorboard,
         **options.cluster(hosts, accept_keys),
     )
     listen = show.Relay(show.say_raw if json else show.out_raw)
