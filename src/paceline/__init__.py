@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from paceline.api import (
         SpecLike,
         StudyListing,
+        compare,
         demo,
         demo_spec,
         doctor,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
         verify_data,
         wait,
         watch,
+        write_comparison,
         write_report,
     )
     from paceline.errors import PacelineError
@@ -52,6 +54,7 @@ __all__ = [
     "StudyListing",
     "StudyOutcome",
     "StudySummary",
+    "compare",
     "demo",
     "demo_spec",
     "doctor",
@@ -71,6 +74,7 @@ __all__ = [
     "verify_data",
     "wait",
     "watch",
+    "write_comparison",
     "write_report",
 ]
 

@@ -184,3 +184,18 @@ def test_a_report_can_be_had_in_every_form(terminal: Terminal, form: str) -> Non
     by_folder = terminal.paceline("report", str(study), "-f", form, "-o", "out.txt")
     assert by_folder.returncode == 0, by_folder.stderr
     assert (terminal.folder / "out.txt").read_text().strip() == by_name.stdout.strip()
+
+
+def test_two_studies_are_compared(terminal: Terminal) -> None:
+    """`report A B` shows both side by side, as text and as a page beside the second."""
+    study = write_study(terminal, spec=SPEC.replace("[1, 2]", "[1]"))
+    assert terminal.paceline("study", "spec.yaml").returncode == 0
+    assert terminal.paceline("study", "spec.yaml", "--name", "again").returncode == 0
+    done = terminal.paceline("report", "scaling", "again")
+    assert done.returncode == 0, done.stderr
+    assert "1 x 1" in done.stdout
+    page = terminal.paceline("report", "scaling", "again", "-f", "html").stdout.strip()
+    assert page == str(study.with_name("again") / "comparison-with-scaling.html")
+    assert Path(page).read_text().startswith("<!doctype html>")
+    missing = terminal.paceline("report", "scaling", "nobody")
+    assert missing.returncode == 8

@@ -8,6 +8,7 @@ from paceline.api.data import fetch_data, known_datasets, verify_data
 from paceline.api.running import logs, run, runs, stop, train, wait
 from paceline.api.studying import (
     StudyListing,
+    compare,
     demo,
     demo_introduction,
     demo_spec,
@@ -16,6 +17,7 @@ from paceline.api.studying import (
     save,
     studies,
     study,
+    write_comparison,
     write_report,
 )
 from paceline.api.watching import watch
@@ -24,6 +26,7 @@ from paceline.api.wiring import SpecLike, load
 __all__ = [
     "SpecLike",
     "StudyListing",
+    "compare",
     "demo",
     "demo_introduction",
     "demo_spec",
@@ -45,5 +48,6 @@ __all__ = [
     "verify_data",
     "wait",
     "watch",
+    "write_comparison",
     "write_report",
 ]

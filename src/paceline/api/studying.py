@@ -23,14 +23,16 @@ from paceline.app.publish import Publisher
 from paceline.app.study import StudyRunner
 from paceline.app.workplace import Workplace, open_workplace
 from paceline.datasets import locate
-from paceline.errors import Interrupted, NotFound, PacelineError, StorageError
+from paceline.errors import Interrupted, NotFound, PacelineError, StorageError, UsageError
+from paceline.measure.comparing import compare as compare_summaries
 from paceline.model.plan import PlanReport
 from paceline.model.record import RunState, StudyRecord
 from paceline.model.spec import Spec, load_spec, to_plain
-from paceline.model.summary import StudyOutcome
+from paceline.model.summary import StudyOutcome, StudySummary
 from paceline.planning.demo import demo_mapping
 from paceline.planning.study import baseline_of, plan_study
 from paceline.ports import RunStore, StudyObserver
+from paceline.reporting import comparing
 from paceline.store.files import write_atomically
 from paceline.transports.local import LocalTransport
 
@@ -193,6 +195,31 @@ def write_report(study: str | None = None, *, results: Path | str | None = None)
     if outcome.report_path is None:
         raise StorageError(outcome.trouble or "the report could not be written")
     return outcome.report_path
+
+
+def compare(
+    first: str, second: str, *, form: str = "text", results: Path | str | None = None
+) -> str:
+    """Return how the second study did against the first: text, csv, json, html or markdown."""
+    store = open_store(results)
+    made = compare_summaries(*(_findings(store, store.study(name)) for name in (first, second)))
+    if form not in comparing.FORMS:
+        raise UsageError(
+            f"{form!r} is no form of a report", hint=f"one of {', '.join(comparing.FORMS)}"
+        )
+    return comparing.FORMS[form](made)
+
+
+def write_comparison(first: str, second: str, *, results: Path | str | None = None) -> Path:
+    """Write the comparison as a page into the folder of the second study; return its path."""
+    store = open_store(results)
+    name = f"comparison-with-{store.study(first).name}.html"
+    page = compare(first, second, form="html", results=results)
+    return store.write_result(store.study(second), name, page.encode("utf-8", "replace"))
+
+
+def _findings(store: RunStore, record: StudyRecord) -> StudySummary:
+    return publisher_for(store, record).findings(store.runs(study=str(record.folder)))
 
 
 def save(path: Path, text: str) -> None:

@@ -24,7 +24,8 @@ class Form(str, Enum):
 def register(app: typer.Typer) -> None:
     """Add the verb."""
     app.command(
-        epilog="Examples: paceline report demo   |   paceline report demo --format html",
+        epilog="Examples: paceline report demo   |   paceline report demo --format html   |   "
+        "paceline report before after",
     )(report)
 
 
@@ -32,6 +33,10 @@ def report(
     study: Annotated[
         Optional[str],
         typer.Argument(metavar="[STUDY]", help="A study's name or folder; else the newest."),
+    ] = None,
+    other: Annotated[
+        Optional[str],
+        typer.Argument(metavar="[OTHER]", help="A second study, to be compared with the first."),
     ] = None,
     form: Annotated[
         Form, typer.Option("--format", "-f", help="text on the terminal, or a file's content.")
@@ -43,14 +48,23 @@ def report(
     results: options.Results = None,
     json: options.Json = False,
 ) -> None:
-    """Show the findings of a study again, from the samples that it kept."""
+    """Show the findings of a study again, from the samples that it kept; or compare two."""
     from paceline import api
 
     wanted = "json" if json else form.value
     if output is None and wanted == "html":
-        show.out(str(api.write_report(study, results=results)))
+        path = (
+            api.write_report(study, results=results)
+            if study is None or other is None
+            else api.write_comparison(study, other, results=results)
+        )
+        show.out(str(path))
         return
-    text = api.report(study, form=wanted, results=results)
+    text = (
+        api.report(study, form=wanted, results=results)
+        if study is None or other is None
+        else api.compare(study, other, form=wanted, results=results)
+    )
     if output is None:
         show.out(text)
         return

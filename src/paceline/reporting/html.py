@@ -72,7 +72,7 @@ def render(summary: StudySummary, *, pictures: Sequence[ReportPicture] = ()) -> 
         ],
         "\n",
     )
-    return _page(summary.name, body, [*charts, *timelines]).encode("utf-8", "replace")
+    return page(summary.name, body, [*charts, *timelines]).encode("utf-8", "replace")
 
 
 def study_charts(summary: StudySummary) -> tuple[Chart, ...]:
@@ -85,7 +85,8 @@ def study_charts(summary: StudySummary) -> tuple[Chart, ...]:
     return tuple(chart for chart in charts if chart is not None)
 
 
-def _page(name: str, body: Html, charts: Sequence[Chart]) -> str:
+def page(name: str, body: Html, charts: Sequence[Chart]) -> str:
+    """Return a whole page around its body, with all that its charts need."""
     # Heavy, and only a report needs it; plotly has no types.
     from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]  # noqa: PLC0415
 
@@ -116,14 +117,14 @@ def _charts(charts: Sequence[Chart]) -> Html | None:
     ]
     alone = {group[-1].name for group in groups if len(group) % 2} | _WIDE
     figures = [
-        _figure(chart, "card wide" if chart.name in alone else "card")
+        figure(chart, "card wide" if chart.name in alone else "card")
         for group in groups
         for chart in group
     ]
     return tag("div", *figures, class_="charts")
 
 
-def _figure(chart: Chart, class_: str | None = None) -> Html:
+def figure(chart: Chart, class_: str | None = None) -> Html:
     """Return the place where the page's script draws; its height is kept free before that."""
     heading = tag("h2" if class_ else "h3", chart.title)
     caption = tag("figcaption", heading, tag("p", chart.caption, class_="hint"))
@@ -146,7 +147,7 @@ def _timelines(charts: Sequence[Chart]) -> Html | None:
     return tag(
         "details",
         tag("summary", "Timelines ", hint),
-        tag("div", *(_figure(chart) for chart in charts), class_="fold"),
+        tag("div", *(figure(chart) for chart in charts), class_="fold"),
         id="timelines",
     )
 

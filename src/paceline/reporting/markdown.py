@@ -13,25 +13,25 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#])")
 def render(summary: StudySummary) -> str:
     """Return the study's answer, table, failures and notes as Markdown."""
     made = study_table(summary)
-    header = "| " + " | ".join(_text(column.title) for column in made.columns) + " |"
+    header = "| " + " | ".join(escaped(column.title) for column in made.columns) + " |"
     rule = "|" + "|".join(" ---: " if column.is_number else " --- " for column in made.columns)
-    rows = ["| " + " | ".join(_text(str(cell)) for cell in row.cells) + " |" for row in made.rows]
+    rows = ["| " + " | ".join(escaped(str(cell)) for cell in row.cells) + " |" for row in made.rows]
     blocks = [
-        f"# {_text(summary.name)}",
-        f"**{_text(summary.headline)}**",
-        _text(subject(summary)),
+        f"# {escaped(summary.name)}",
+        f"**{escaped(summary.headline)}**",
+        escaped(subject(summary)),
         "\n".join([header, f"{rule}|", *rows]),
-        _text(HOW_TO_READ),
+        escaped(HOW_TO_READ),
     ]
-    failed = [f"- {_text(name)}: {_text(reason)}" for name, reason in failures(summary)]
+    failed = [f"- {escaped(name)}: {escaped(reason)}" for name, reason in failures(summary)]
     if failed:
         blocks += ["## Failed samples", "\n".join(failed)]
-    notes = [f"- {_text(remark)}" for remark in remarks(summary)]
+    notes = [f"- {escaped(remark)}" for remark in remarks(summary)]
     if notes:
         blocks += ["## Notes", "\n".join(notes)]
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
-def _text(text: str) -> str:
+def escaped(text: str) -> str:
     """Return the text as it is, whatever Markdown or HTML it seems to contain."""
     return _SPECIAL.sub(r"\\\1", " ".join(text.split()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Container, Sequence
 
 from paceline.model.summary import StudySummary
 from paceline.reporting.table import (
@@ -50,28 +51,33 @@ def table(summary: StudySummary, *, width: int | None = None) -> str:
 
 
 def _drawn(made: Table) -> str:
-    lines = [[_one_line(column.title) for column in made.columns]]
-    lines += [[_one_line(str(cell)) for cell in row.cells] for row in made.rows]
-    widths = [max(len(line[index]) for line in lines) for index in range(len(made.columns))]
+    header = [column.title for column in made.columns]
+    rows = [header, *([str(cell) for cell in row.cells] for row in made.rows)]
+    numbers = [index for index, column in enumerate(made.columns) if column.is_number]
+    return aligned(rows, numbers=numbers)
+
+
+def aligned(rows: Sequence[Sequence[str]], *, numbers: Container[int]) -> str:
+    """Return a header and rows in columns, with a rule below the header; numbers to the right."""
+    lines = [[one_line(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     ruled = [lines[0], ["-" * width for width in widths], *lines[1:]]
-    return "\n".join(_aligned(made, line, widths) for line in ruled)
-
-
-def _aligned(made: Table, line: list[str], widths: list[int]) -> str:
-    cells = [
-        cell.rjust(width) if column.is_number else cell.ljust(width)
-        for cell, width, column in zip(line, widths, made.columns, strict=True)
-    ]
-    return _GAP.join(cells).rstrip()
+    return "\n".join(
+        _GAP.join(
+            cell.rjust(width) if index in numbers else cell.ljust(width)
+            for index, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in ruled
+    )
 
 
 def _wrapped(text: str, width: int) -> str:
-    return textwrap.fill(_one_line(text), width, break_on_hyphens=False)
+    return textwrap.fill(one_line(text), width, break_on_hyphens=False)
 
 
 def _entry(text: str, width: int) -> str:
     return textwrap.fill(
-        _one_line(text),
+        one_line(text),
         width,
         initial_indent="  ",
         subsequent_indent="    ",
@@ -79,6 +85,6 @@ def _entry(text: str, width: int) -> str:
     )
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
     """Return the text without line breaks and control characters, which could move a cursor."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
