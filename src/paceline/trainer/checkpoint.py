@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import pickle
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -109,7 +110,18 @@ def read_whole(path: Path) -> bytes:
 
 def load(data: bytes) -> dict[str, Any]:
     """Return what a checkpoint holds; nothing in it is executed."""
-    state: dict[str, Any] = torch.load(io.BytesIO(data), weights_only=True, map_location="cpu")
+    try:
+        state = torch.load(io.BytesIO(data), weights_only=True, map_location="cpu")
+    except pickle.UnpicklingError as error:
+        # torch's own words advise to read it all the same.
+        raise DataError(
+            "the checkpoint holds more than names and numbers, and is not read",
+            hint="only files that this trainer has written can be gone on from",
+        ) from error
+    except (RuntimeError, EOFError, ValueError) as error:
+        raise DataError(f"the checkpoint cannot be read: {error}") from error
+    if not isinstance(state, dict):
+        raise DataError("the checkpoint is not one that this trainer has written")
     return state
 
 

@@ -13,6 +13,8 @@ from paceline.trainer.weights import Weights
 from paceline.trainer.wire import Wire
 from paceline.trainer.world import World
 
+WIRE = "wire"
+
 
 class Learner:
     """One network of a program."""
@@ -74,6 +76,26 @@ class Learner:
         copied["buffers"] = {name: part.clone() for name, part in self.network.named_buffers()}
         return copied
 
+    def kept_on_wires(self) -> Tensor | None:
+        """Return what the wires of all ranks keep between steps, a row each, on rank 0.
+
+        Every rank must ask. None on the others, and where nothing is kept.
+        """
+        kept = self._reduction.kept()
+        if not kept:
+            return None
+        return self._world.gathered(torch.cat([tensor.flatten() for tensor in kept]))
+
+    def _restore_wires(self, rows: Tensor) -> None:
+        kept = self._reduction.kept()
+        shape = (self._world.size, sum(tensor.numel() for tensor in kept))
+        if rows.shape != shape:
+            return  # on another number of ranks, or another wire: rounding begins anew
+        start = 0
+        for tensor in kept:
+            tensor.view(-1).copy_(rows[self._world.rank, start : start + tensor.numel()])
+            start += tensor.numel()
+
     @torch.no_grad()
     def restore(self, copied: Mapping[str, Mapping[str, Tensor]]) -> None:
         """Become what a snapshot was taken of."""
@@ -86,4 +108,6 @@ class Learner:
                 tensor.copy_(parts[""])
         for name, part in self.network.named_buffers():
             part.copy_(copied["buffers"][name])
+        if WIRE in copied:
+            self._restore_wires(copied[WIRE][""])
         self.weights.renew()

@@ -23,11 +23,11 @@ class Rounder:
     """Turns blocks of numbers into bytes and remembers what was lost."""
 
     def __init__(self, blocks: int, device: torch.device) -> None:
-        self._error = torch.zeros(blocks, BLOCK, device=device)
+        self.error = torch.zeros(blocks, BLOCK, device=device)
 
     def pack(self, values: Tensor) -> Tensor:
         """Return (blocks, BLOCK) numbers as (blocks, BLOCK + 4) bytes, errors made up for."""
-        wanted = self._error.add_(values)
+        wanted = self.error.add_(values)
         scale = wanted.abs().amax(dim=1, keepdim=True).clamp_min_(1e-30) / _LEVELS
         rounded = (wanted / scale).round_()
         wanted.sub_(rounded * scale)
@@ -67,3 +67,7 @@ class QuantisedChannel:
             total.copy_(unpack(gathered).view(-1)[: self._size])
 
         return arrive
+
+    def kept(self) -> tuple[Tensor, ...]:
+        """Return what both roundings have still to make up for."""
+        return (self._outgoing.error, self._summed.error)

@@ -96,6 +96,10 @@ class Reduction:
         arrival = self._channels[number].send(weights.gradient[part], weights.total[part])
         self._on_their_way.append(arrival)
 
+    def kept(self) -> tuple[Tensor, ...]:
+        """Return what the wire of this rank keeps between steps, as it is in memory."""
+        return tuple(tensor for channel in self._channels for tensor in channel.kept())
+
     def finish(self) -> float:
         """Wait until `weights.total` is the sum over the ranks; return the seconds waited."""
         self._missing = []

@@ -19,16 +19,14 @@ from paceline.trainer.position import Position
 from paceline.trainer.program import Program
 from paceline.trainer.saving import FORMAT
 from paceline.trainer.telling import Teller
-from paceline.trainer.world import World
-
-_RESTARTS = "TORCHELASTIC_RESTART_COUNT"
+from paceline.trainer.world import RESTARTS, World
 
 
 def choose_resume(asked: str | None, environ: Mapping[str, str]) -> str:
     """Return `auto`, `never` or a path. A rank that its launcher starts again goes on."""
     if asked is not None:
         return asked
-    return "auto" if environ.get(_RESTARTS, "0") not in ("", "0") else "never"
+    return "auto" if environ.get(RESTARTS, "0") not in ("", "0") else "never"
 
 
 def describe(options: Options, channels: int, images: int) -> dict[str, Any]:

@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from torch import Tensor
+
 from paceline.trainer.checkpoint import Folder
+from paceline.trainer.learner import WIRE
 from paceline.trainer.options import Options
 from paceline.trainer.position import Position
 from paceline.trainer.program import Program
@@ -85,6 +88,8 @@ class Saver:
     def _save(self, position: Position, *, must: bool) -> None:
         # On every rank, so that all take the update that is due at the same moment.
         self._program.finish()
+        learners = self._program.learners
+        kept = {name: learner.kept_on_wires() for name, learner in learners.items()}
         if not self._leads or position == self._last:
             return
         if self._busy and not must:
@@ -94,16 +99,19 @@ class Saver:
             )
             return
         self._busy, self._last = True, position
-        state = self._state(position)
+        state = self._state(position, kept)
         self._scribe.do(lambda: self._write(state, position))
 
-    def _state(self, position: Position) -> dict[str, Any]:
-        learners = self._program.learners
+    def _state(self, position: Position, kept: Mapping[str, Tensor | None]) -> dict[str, Any]:
+        learners: dict[str, Any] = {}
+        for name, learner in self._program.learners.items():
+            rows = kept[name]
+            learners[name] = learner.snapshot() | ({} if rows is None else {WIRE: {"": rows}})
         return {
             "format": FORMAT,
             **self._description,
             "position": asdict(position),
-            "learners": {name: learner.snapshot() for name, learner in learners.items()},
+            "learners": learners,
         }
 
     def _write(self, state: Mapping[str, Any], position: Position) -> None:

@@ -26,6 +26,10 @@ class Channel(Protocol):
         """
         ...
 
+    def kept(self) -> tuple[Tensor, ...]:
+        """Return what this rank keeps from one step to the next, as it is in memory."""
+        ...
+
 
 # Makes the channel for a piece of so many numbers.
 Wire = Callable[[int, torch.device], Channel]
@@ -51,6 +55,10 @@ class PlainChannel:
                 total.copy_(parcel)
 
         return arrive
+
+    def kept(self) -> tuple[Tensor, ...]:
+        """Keep nothing: what rounding takes away is gone."""
+        return ()
 
 
 def make_wire(name: str, ranks: int) -> Wire:

@@ -11,10 +11,14 @@ from datetime import timedelta
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.distributed.distributed_c10d import PrefixStore, Store
+from torch.distributed.rendezvous import rendezvous
 
 from paceline.errors import EnvironmentFault, PortBusy, TransportError
 from paceline.events import Place
 
+# How often torchrun has started the ranks again.
+RESTARTS = "TORCHELASTIC_RESTART_COUNT"
 _DEFAULT_PORT = "29500"
 _OWN_ADDRESSES = ("127.0.0.1", "localhost", "::1")
 
@@ -48,6 +52,12 @@ class World:
         box = torch.tensor([value], dtype=torch.int64)
         dist.all_reduce(box, dist.ReduceOp.MAX)
         return int(box.item())
+
+    def gathered(self, tensor: Tensor) -> Tensor | None:
+        """Return what all ranks hold, a row each, on rank 0; None on the others."""
+        rows = [torch.empty_like(tensor) for _ in range(self.size)] if self.leads else None
+        dist.gather(tensor, rows, 0)
+        return None if rows is None else torch.stack(rows)
 
     def broadcast(self, tensor: Tensor) -> None:
         """Fill a tensor with what rank 0 holds in it."""
@@ -108,15 +118,29 @@ def _connect(place: Place, timeout_s: float) -> None:
     if torch.cuda.is_available() and dist.is_nccl_available():
         backend = "cpu:gloo,cuda:nccl"
     meeting = f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
+    timeout = timedelta(seconds=timeout_s)
     try:
         dist.init_process_group(
             backend,
+            store=_meeting_store(place, timeout),
             rank=place.rank,
             world_size=place.world_size,
-            timeout=timedelta(seconds=timeout_s),
+            timeout=timeout,
         )
     except (dist.DistNetworkError, dist.DistStoreError, RuntimeError) as error:
         raise _explained(error, place, meeting) from error
+
+
+def _meeting_store(place: Place, timeout: timedelta) -> Store:
+    """Return where the ranks leave their addresses, one drawer per attempt.
+
+    torchrun keeps one store over all restarts: without that, a rank could find the address of a
+    peer that is dead, and call it in vain.
+    """
+    store, _, _ = next(
+        rendezvous("env://", rank=place.rank, world_size=place.world_size, timeout=timeout)
+    )
+    return PrefixStore(f"attempt-{os.environ.get(RESTARTS, '0')}", store)
 
 
 def _explained(error: Exception, place: Place, meeting: str) -> Exception:

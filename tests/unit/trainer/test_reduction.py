@@ -49,6 +49,10 @@ class _Doubling:
 
         return arrive
 
+    def kept(self) -> tuple[Tensor, ...]:
+        """Keep nothing."""
+        return ()
+
 
 def _network() -> nn.Sequential:
     torch.manual_seed(0)
