@@ -133,6 +133,26 @@ def test_a_data_folder_that_is_not_there_is_said_before_the_ranks_start(
     assert terminal.results() == []
 
 
+def test_a_data_folder_that_may_not_be_read_is_named(terminal: Terminal) -> None:
+    """A folder without rights is one message that says what to do, and no run is begun."""
+    closed = terminal.folder / "closed"
+    closed.mkdir(mode=0)
+    words = (sys.executable, "-m", "paceline", "train", "-s", "data.dataset=cifar10")
+    powers = "-dac_override,-dac_read_search"  # with these, root may read everything
+    plain = ("setpriv", f"--bounding-set={powers}", f"--inh-caps={powers}")
+    where = ("-s", f"data.root={json.dumps(str(closed))}")
+    done = subprocess.run(
+        [*(plain if os.geteuid() == 0 else ()), *words, *where],
+        cwd=terminal.folder, env=terminal.env, capture_output=True, text=True, timeout=120,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 3, done.stderr
+    assert f"{closed} may not be read by this user" in done.stderr
+    assert "chmod" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert terminal.results() == []
+
+
 def test_the_doctor_reports_what_is_wrong_with_its_own_home(terminal: Terminal) -> None:
     """A state folder that cannot be used is a finding, and the other checks are made."""
     terminal.home.write_text("a file where a folder should be")

@@ -216,19 +216,22 @@ async def _require_data(place: Workplace, spec: Spec) -> None:
         argv = (ground.python, "-m", "paceline.datasets", "locate", *words)
         done = await link.run(Command(argv=argv, env=env))
         if not done.ok:
+            reason, hint = _reason(done)
             raise DataError(
-                f"the data set {name} cannot be read: {_reason(done)}",
+                f"the data set {name} cannot be read: {reason}",
                 host=host,
-                hint=f"`paceline data fetch {name}` downloads it, `data.download: true` does so "
+                hint=hint
+                or f"`paceline data fetch {name}` downloads it, `data.download: true` does so "
                 "on each host, and `data.dataset: fake` needs none",
             )
 
 
-def _reason(done: Completed) -> str:
-    """Return why our package on a host could not do what it was asked for, in its own words."""
+def _reason(done: Completed) -> tuple[str, str | None]:
+    """Return why our package on a host could not do what it was asked for, and its advice."""
     with contextlib.suppress(ValueError, KeyError, TypeError):
-        return str(json.loads(done.stdout)["message"])
-    return (done.stderr.strip().splitlines()[-1:] or ["it said nothing"])[0]
+        said = json.loads(done.stdout)
+        return str(said["message"]), said.get("hint")
+    return (done.stderr.strip().splitlines()[-1:] or ["it said nothing"])[0], None
 
 
 def _require_torch(place: Workplace) -> None:

@@ -21,7 +21,7 @@ def register(app: typer.Typer) -> None:
 def advise(
     words: Annotated[
         Optional[list[str]],
-        typer.Argument(metavar="[CONFIGURATION]…", help="More of what --predict takes."),
+        typer.Argument(metavar="CONFIGURATION", help="More of what --predict takes."),
     ] = None,
     files: Annotated[
         Optional[list[Path]],

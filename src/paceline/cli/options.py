@@ -10,7 +10,7 @@ import typer
 # typer reads these at run time, on Python 3.10 too: Optional, not `X | None`.
 SpecPath = Annotated[
     Optional[Path],
-    typer.Argument(metavar="[SPEC]", help="The spec file; without one, the defaults apply."),
+    typer.Argument(metavar="SPEC", help="The spec file; without one, the defaults apply."),
 ]
 Sets = Annotated[
     Optional[list[str]],
@@ -20,7 +20,7 @@ Sets = Annotated[
 ]
 RunId = Annotated[
     Optional[str],
-    typer.Argument(metavar="[RUN]", help="A run's id, or its beginning; else the newest."),
+    typer.Argument(metavar="RUN", help="A run's id, or its beginning; else the newest."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print facts as JSON.")]
 Name = Annotated[

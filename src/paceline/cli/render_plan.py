@@ -14,7 +14,9 @@ def render_plan(planned: PlanReport) -> str:
     parts: list[str] = []
     if planned.study is not None:
         parts.append("\n".join(_study_lines(planned.study)))
-    parts += ["\n".join(_run_lines(run)) for run in planned.runs]
+    for index, run in enumerate(planned.runs):
+        what = "`paceline train`" if index == 0 else "a sample of the study"
+        parts.append("\n".join(_run_lines(run, what)))
     parts += [f"note: {note}" for note in planned.notes]
     return "\n\n".join(parts)
 
@@ -34,8 +36,8 @@ def _study_lines(study: StudyPlan) -> Iterator[str]:
         yield f"note: {note}"
 
 
-def _run_lines(run: RunPlan) -> Iterator[str]:
-    yield f"{run.configuration.title}, launcher {run.launcher}; by hand it would be:"
+def _run_lines(run: RunPlan, what: str) -> Iterator[str]:
+    yield f"{what}: {run.configuration.title}, launcher {run.launcher}; by hand it would be:"
     for host in run.hosts:
         yield f"  on {host.host.name} ({host.host.address}):"
         # Only the beginning is moved in: a quoted word may go over several lines.

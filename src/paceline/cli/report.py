@@ -32,11 +32,11 @@ def register(app: typer.Typer) -> None:
 def report(
     study: Annotated[
         Optional[str],
-        typer.Argument(metavar="[STUDY]", help="A study's name or folder; else the newest."),
+        typer.Argument(metavar="STUDY", help="A study's name or folder; else the newest."),
     ] = None,
     other: Annotated[
         Optional[str],
-        typer.Argument(metavar="[OTHER]", help="A second study, to be compared with the first."),
+        typer.Argument(metavar="OTHER", help="A second study, to be compared with the first."),
     ] = None,
     form: Annotated[
         Form, typer.Option("--format", "-f", help="text on the terminal, or a file's content.")

@@ -18,7 +18,7 @@ def register(app: typer.Typer) -> None:
 
 def run(
     command: Annotated[
-        list[str], typer.Argument(metavar="-- COMMAND...", help="The command and its words.")
+        list[str], typer.Argument(metavar="COMMAND", help="After `--`: the command and its words.")
     ],
     spec: Annotated[
         Optional[str],

@@ -20,7 +20,7 @@ def register(app: typer.Typer) -> None:
 def watch(
     name: Annotated[
         Optional[str],
-        typer.Argument(metavar="[STUDY|RUN]", help="What to look at; else what goes on now."),
+        typer.Argument(metavar="STUDY|RUN", help="What to look at; else what goes on now."),
     ] = None,
     results: options.Results = None,
 ) -> None:

@@ -26,11 +26,21 @@ def main(words: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(words)
     try:
         outcome, code = _do(arguments)
+    except PermissionError as error:
+        outcome, code = _not_allowed(error), DataError.exit_code
     except PacelineError as error:
         outcome = {"error": type(error).__name__, "message": str(error), "hint": error.hint}
         code = error.exit_code
     sys.stdout.write(json.dumps(outcome, indent=1, default=str) + "\n")
     return code
+
+
+def _not_allowed(error: PermissionError) -> dict[str, Any]:
+    return {
+        "error": DataError.__name__,
+        "message": f"{error.filename} may not be read by this user",
+        "hint": f"give yourself the right to read it: chmod -R u+rX {error.filename}",
+    }
 
 
 def _do(arguments: argparse.Namespace) -> tuple[dict[str, Any], int]:
