@@ -108,6 +108,46 @@ def test_ranks_on_two_hosts_meet(
     assert [at_work(host) for host in hosts] == [[], []]
 
 
+def test_a_script_at_home_runs_on_hosts_that_never_saw_it(
+    hosts: tuple[SshHost, ...], terminal: Terminal
+) -> None:
+    """The working folder travels without what is ignored; what changes reaches the next run."""
+    script = terminal.file(
+        "at_home.py",
+        "import os, pathlib, beside\n"
+        "here = sorted(str(path) for path in pathlib.Path().rglob('*') if path.is_file())\n"
+        "print(os.environ['RANK'], beside.WORD, __file__, *here)\n",
+    )
+    terminal.file("beside.py", "WORD = 'one'\n")
+    terminal.file("large.bin", "not sent")
+    terminal.file(".gitignore", "*.bin\n__pycache__\n")
+    words = ("train", "spec.yaml", "--script", str(script))
+    for word in ("one", "two"):
+        terminal.file("beside.py", f"WORD = '{word}'\nWHICH = '{word * 9}'\n")
+        done = terminal.paceline(*words)
+        assert done.returncode == 0, done.stderr
+        for rank, host in enumerate(hosts):
+            line = next(line for line in done.stdout.splitlines() if line.startswith(str(rank)))
+            said, place, *found = line.split()[1:]
+            assert said == word
+            assert Path(place).is_relative_to(host.home / ".paceline" / "work")
+            sent = [name for name in found if "__pycache__" not in name]
+            assert sent == [".gitignore", "at_home.py", "beside.py", "spec.yaml"]
+
+
+def test_a_folder_of_the_hosts_own(hosts: tuple[SshHost, ...], terminal: Terminal) -> None:
+    """With `job.sync: false` ranks start in the hosts' own folder; a missing one is named."""
+    own = terminal.folder.parent / "their own"
+    words = ("run", "--spec", "spec.yaml", "-s", "job.sync=false", "-s", f"job.workdir={own}")
+    refused = terminal.paceline(*words, "--", "pwd")
+    assert refused.returncode == 3
+    assert f"there is no folder {own}" in refused.stderr
+    assert all(host.address in refused.stderr for host in hosts)
+    own.mkdir()
+    done = terminal.paceline(*words, "--", "pwd")
+    assert done.stdout.splitlines() == [str(own)] * 2, done.stderr
+
+
 @pytest.mark.torch
 def test_a_study_over_hosts_has_its_report(hosts: tuple[SshHost, ...], terminal: Terminal) -> None:
     """A built-in trainer is measured on one host and on two; the package was sent once."""

@@ -60,7 +60,8 @@ def train(
     `on_output` is given the ranks' output as it comes. A run that fails is returned, not raised.
     `on_interrupt` is called as soon as Ctrl-C is pressed; ending the ranks may take a while.
     """
-    launch = _Launch(load(spec, overrides), "train", open_store(results), on_output, detach)
+    store = open_store(results)
+    launch = _Launch(load(spec, overrides), "train", store, on_output, detach, results)
     return complete(launch.carry_out(), interrupted=launch.interrupted, on_interrupt=on_interrupt)
 
 
@@ -84,7 +85,7 @@ def run(
     here = () if any(word.startswith("job.workdir=") for word in overrides) else ("job.workdir=.",)
     words = (*here, "job.program=null", "job.script=null", f"job.command={dumps(list(command))}")
     loaded = load(spec, (*name, *overrides, *words))
-    launch = _Launch(loaded, "run", open_store(results), on_output, detach)
+    launch = _Launch(loaded, "run", open_store(results), on_output, detach, results)
     return complete(launch.carry_out(), interrupted=launch.interrupted, on_interrupt=on_interrupt)
 
 
@@ -102,6 +103,7 @@ class _Launch:
     store: RunStore
     on_output: OnOutput | None
     detach: bool
+    results: Path | str | None = None
     token: str = field(default_factory=lambda: secrets.token_hex(3))
 
     @property
@@ -111,9 +113,11 @@ class _Launch:
 
     async def carry_out(self) -> RunRecord:
         """Launch the run and, unless it is detached, follow it to its end."""
-        wiring = wire(self.spec)
+        wiring = wire(self.spec, self.results)
         clock = SystemClock()
-        async with open_workplace(wiring.provider, wiring.ground, self.store, clock) as place:
+        async with open_workplace(
+            wiring.provider, wiring.ground, self.store, clock, wiring.prepare
+        ) as place:
             await preflight(place, self.spec)
             configuration = training_configuration(self.spec, place.facts_in_order)
             plan = await plan_for(place, self.spec, configuration, self.run_id, measured=False)

@@ -52,7 +52,9 @@ def plan(spec: SpecLike = None, *, overrides: Sequence[str] = ()) -> PlanReport:
     async def work() -> PlanReport:
         wiring = wire(loaded)
         clock = SystemClock()
-        async with open_workplace(wiring.provider, wiring.ground, open_store(), clock) as place:
+        async with open_workplace(
+            wiring.provider, wiring.ground, open_store(), clock, wiring.foresee
+        ) as place:
             return await plan_everything(place, loaded)
 
     return complete(work())
@@ -73,7 +75,7 @@ def study(
     from paceline.app.observers import Nobody  # noqa: PLC0415
 
     loaded = load(spec, overrides)
-    work = _study(loaded, open_store(results), observer or Nobody())
+    work = _study(loaded, open_store(results), observer or Nobody(), results)
     return complete(work, interrupted=_interrupted, on_interrupt=on_interrupt)
 
 
@@ -84,12 +86,14 @@ def _interrupted() -> Interrupted:
     )
 
 
-async def _study(spec: Spec, store: RunStore, observer: StudyObserver) -> StudyOutcome:
+async def _study(
+    spec: Spec, store: RunStore, observer: StudyObserver, results: Path | str | None
+) -> StudyOutcome:
     clock = SystemClock()
 
     def open_place(variant: Spec) -> AbstractAsyncContextManager[Workplace]:
-        wiring = wire(variant)
-        return open_workplace(wiring.provider, wiring.ground, store, clock)
+        wiring = wire(variant, results)
+        return open_workplace(wiring.provider, wiring.ground, store, clock, wiring.prepare)
 
     async with Places(spec, open_place) as places:
         baseline = baseline_of(spec)

@@ -15,7 +15,9 @@ from typing import Any, Union
 
 from paceline.api.asking import question_asker
 from paceline.app.package import package_of, settle_on
-from paceline.app.workplace import Ground, Grounding
+from paceline.app.pairs import End
+from paceline.app.preparing import Here, foresee_runtime, prepare_runtime
+from paceline.app.workplace import Ground, Grounding, Preparing
 from paceline.errors import UsageError
 from paceline.model.host import Host
 from paceline.model.plan import RunPlan
@@ -78,29 +80,62 @@ def load(spec: SpecLike, overrides: Sequence[str] = ()) -> Spec:
 
 @dataclass(frozen=True)
 class Wiring:
-    """The adapters that serve one spec."""
+    """The adapters that serve one spec.
+
+    `prepare` makes its runtime ready on the hosts; `foresee` says what that will come to.
+    """
 
     provider: Provider
     ground: Grounding
+    prepare: Preparing
+    foresee: Preparing
 
 
-def wire(spec: Spec) -> Wiring:
-    """Choose the adapters for a spec."""
+def wire(spec: Spec, results: Path | str | None = None) -> Wiring:
+    """Choose the adapters for a spec; what lies in the results folder is not sent anywhere."""
+    prepare, foresee = _preparing(spec, results)
     if spec.cluster.provider == "hosts":
         provider = hosts_provider(_listed(spec), accept_new=spec.cluster.accept_new_host_keys)
-        return Wiring(provider=provider, ground=_remote_grounding(spec))
-    python = str(spec.runtime.python) if spec.runtime.python else sys.executable
+        return Wiring(provider, _remote_grounding(spec), prepare, foresee)
     ground = Ground(
-        python=python,
+        python=_host_python(spec) or sys.executable,
         import_path=str(_import_folder()),
         job_root=str(state_home() / "jobs"),
+        base=str(state_home()),
     )
 
     async def here(link: Transport) -> Ground:
         del link
         return ground
 
-    return Wiring(provider=local_provider(), ground=here)
+    return Wiring(local_provider(), here, prepare, foresee)
+
+
+def _host_python(spec: Spec) -> str | None:
+    """Return the Python of the hosts that a spec names."""
+    return spec.runtime.python
+
+
+def _preparing(spec: Spec, results: Path | str | None) -> tuple[Preparing, Preparing]:
+    here = Here(
+        stock=state_home(),
+        link=LocalTransport(Host("here", "127.0.0.1", "127.0.0.1")),
+        never=(results_folder(results),),
+        say=_say,
+    )
+
+    async def prepare(ends: Sequence[End], grounds: Mapping[str, Ground]) -> Mapping[str, Ground]:
+        return await prepare_runtime(spec, ends, grounds, here)
+
+    async def foresee(ends: Sequence[End], grounds: Mapping[str, Ground]) -> Mapping[str, Ground]:
+        return foresee_runtime(spec, ends, grounds)
+
+    return prepare, foresee
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
 
 
 def _listed(spec: Spec) -> tuple[Host, ...]:
@@ -121,9 +156,10 @@ def _remote_grounding(spec: Spec) -> Grounding:
     async def there(link: Transport) -> Ground:
         home = await settle_on(link, package, workdir)
         return Ground(
-            python=spec.runtime.python or "python3",
+            python=_host_python(spec) or "python3",
             import_path=home.import_path,
             job_root=f"{home.base}/jobs",
+            base=home.base,
             workdir=workdir if home.has_workdir else home.base,
         )
 

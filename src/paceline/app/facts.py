@@ -9,9 +9,14 @@ from typing import Any, Protocol, runtime_checkable
 from paceline.errors import EnvironmentFault
 from paceline.model.command import Command, Completed
 from paceline.model.host import Gpu, HostFacts
+from paceline.model.plan import Container
+from paceline.planning.containers import glance
 from paceline.ports import Transport
 
 _TIMEOUT_S = 30.0
+_CONTAINER_TIMEOUT_S = 120.0
+# What an engine says of a program that is not in the image, or is none.
+_NO_PROGRAM = (126, 127)
 # The host's own PYTHONPATH stays as it is, because it is one of the facts.
 _ASK = (
     "import json, sys\n"
@@ -43,6 +48,17 @@ async def gather_facts(transport: Transport, python: str, import_path: str | Non
     return host_facts(
         _answer(await transport.run(command, timeout_s=_TIMEOUT_S), transport.host.name)
     )
+
+
+async def inner_facts(
+    transport: Transport, container: Container, python: str, import_path: str | None
+) -> HostFacts | None:
+    """Return the facts as the Python of an image sees them; None if there is no Python in it."""
+    inside = glance(container, (python, "-c", _ASK, import_path or ""), import_path)
+    done = await transport.run(inside, timeout_s=_CONTAINER_TIMEOUT_S)
+    if done.exit_code in _NO_PROGRAM:
+        return None
+    return host_facts(_answer(done, transport.host.name))
 
 
 def _answer(done: Completed, host: str) -> Mapping[str, Any]:

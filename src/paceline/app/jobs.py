@@ -45,7 +45,13 @@ def job_of(plan: RunPlan, host: HostPlan, *, grace_s: float = 10.0) -> Job:
         )
         for process in host.processes
     )
-    return Job(job_id=plan.run_id, processes=processes, timeout_s=plan.timeout_s, grace_s=grace_s)
+    return Job(
+        job_id=plan.run_id,
+        processes=processes,
+        timeout_s=plan.timeout_s,
+        grace_s=grace_s,
+        endings=host.endings,
+    )
 
 
 async def start_job(transport: Transport, plan: RunPlan, host: HostPlan) -> JobState:

@@ -22,9 +22,9 @@ from paceline.ports import Transport
 
 _TRAVELS = (
     *("__init__.py", "errors.py", "events", "peers.py", "mpi.py", "relay"),
-    *("supervisor", "datasets", "trainer"),
+    *("supervisor", "datasets", "trainer", "outfit"),
 )
-_LOOK = """home=${HOME:-$(cd && pwd)}; echo "$home"
+_LOOK = """home=${HOME:-$(cd && pwd)}; home=$(cd -- "$home" && pwd -P) || exit 1; echo "$home"
 [ -d "$home/.paceline/$1" ] && echo there || echo missing
 [ -n "$2" ] && [ -d "$2" ] && echo there || echo missing
 """

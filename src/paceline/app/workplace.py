@@ -13,19 +13,20 @@ from collections.abc import (
     Coroutine,
     Iterable,
     Mapping,
+    Sequence,
 )
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from paceline.app.facts import gather_facts
+from paceline.app.facts import gather_facts, inner_facts
 from paceline.app.launch import Launchpad
 from paceline.app.links import ask_route
 from paceline.app.pairs import End, require_pairs
 from paceline.errors import DataError, MissingProgram, PacelineError, PortBusy
 from paceline.model.command import Command, Completed
 from paceline.model.host import Cluster, HostFacts
-from paceline.model.plan import Configuration, JobPlace, RunPlan
+from paceline.model.plan import Configuration, Container, JobPlace, RunPlan
 from paceline.model.spec import Spec
 from paceline.planning.run import plan_run
 from paceline.ports import Clock, Provider, RunStore, Transport
@@ -37,22 +38,43 @@ T = TypeVar("T")
 class Ground:
     """What holds on a host: the interpreter, our package, room for jobs.
 
-    `workdir` is where ranks start if it is not the spec's folder.
+    `base` is where everything that is ours lies, our files and our jobs. `workdir` is where ranks
+    start if it is not the spec's folder, `script` where their script lies. `rank_python` and
+    `container` are what they run in, if it is not `python` itself.
     """
 
     python: str
     import_path: str | None
     job_root: str
     workdir: str | None = None
+    base: str = ""
+    script: str | None = None
+    rank_python: str | None = None
+    container: Container | None = None
 
     def place_for(self, job_id: str) -> JobPlace:
         """Return where a job of this id lives on the host."""
-        folder = f"{self.job_root}/{job_id}"
-        return JobPlace(folder, self.python, self.import_path, self.workdir)
+        return JobPlace(
+            job_folder=f"{self.job_root}/{job_id}",
+            python=self.python,
+            import_path=self.import_path,
+            workdir=self.workdir,
+            script=self.script,
+            rank_python=self.rank_python,
+            container=self.container,
+        )
+
+    @property
+    def has_own(self) -> bool:
+        """Whether ranks find something here that the spec does not name."""
+        own = (self.workdir, self.script, self.rank_python, self.container)
+        return any(item is not None for item in own)
 
 
 # Makes a host ready for jobs, and says what holds there.
 Grounding = Callable[[Transport], Awaitable[Ground]]
+# Makes ready on all hosts together what the ranks of a spec need: code, a venv, an image.
+Preparing = Callable[[Sequence[End], Mapping[str, Ground]], Awaitable[Mapping[str, Ground]]]
 
 
 @dataclass(frozen=True)
@@ -72,7 +94,11 @@ class Workplace:
 
 @asynccontextmanager
 async def open_workplace(
-    provider: Provider, grounding: Grounding, store: RunStore, clock: Clock
+    provider: Provider,
+    grounding: Grounding,
+    store: RunStore,
+    clock: Clock,
+    preparing: Preparing | None = None,
 ) -> AsyncIterator[Workplace]:
     """Reach all hosts, make them ready and look at them; let go of them whatever happens."""
     cluster = await provider.cluster()
@@ -85,12 +111,47 @@ async def open_workplace(
             _look_at(link, grounding, cluster.master.peer_address if len(links) > 1 else None)
             for link in links.values()
         )
-        yield Workplace(
+        place = Workplace(
             cluster=cluster,
             facts={name: facts for name, (_, facts) in zip(links, found, strict=True)},
             grounds={name: ground for name, (ground, _) in zip(links, found, strict=True)},
             pad=Launchpad(links=links, store=store, clock=clock),
         )
+        if preparing is not None:
+            grounds = await preparing(ends_of(place), place.grounds)
+            place = replace(place, grounds=grounds, facts=await _as_ranks_see(place, grounds))
+        yield place
+
+
+async def _as_ranks_see(place: Workplace, grounds: Mapping[str, Ground]) -> Mapping[str, HostFacts]:
+    """Return the facts of the hosts, with what the ranks' own Python finds in place of ours."""
+
+    async def seen(name: str) -> HostFacts:
+        ground, facts = grounds[name], place.facts[name]
+        if ground.rank_python is None:
+            return facts
+        link, python, path = place.pad.links[name], ground.rank_python, ground.import_path
+        if ground.container is None:
+            return seen_by(facts, await gather_facts(link, python, path))
+        return seen_by(facts, await inner_facts(link, ground.container, python, path))
+
+    found = await all_or_named(seen(name) for name in place.facts)
+    return dict(zip(place.facts, found, strict=True))
+
+
+def seen_by(host: HostFacts, inner: HostFacts | None) -> HostFacts:
+    """Return a host's facts as a Python in a venv or a container sees them. Pure."""
+    if inner is None:
+        return replace(host, python_path="", python_version="", torch_version=None, environment={})
+    return replace(
+        host,
+        cores=inner.cores,
+        memory_bytes=inner.memory_bytes,
+        python_path=inner.python_path,
+        python_version=inner.python_version,
+        torch_version=inner.torch_version,
+        environment=inner.environment,
+    )
 
 
 async def _look_at(
@@ -143,7 +204,7 @@ async def plan_for(
         secret=secrets.token_hex(16),
         measured=measured,
         places=None
-        if alike and here.workdir is None
+        if alike and not ground.has_own
         else {name: ground.place_for(run_id) for name, ground in place.grounds.items()},
     )
 

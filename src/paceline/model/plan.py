@@ -88,27 +88,50 @@ class ProcessPlan:
 
 
 @dataclass(frozen=True)
+class Container:
+    """How the processes of a job are put into containers on one host.
+
+    `engine` are the words that begin every line: `docker`, `sudo -n docker`, `podman`. Whatever
+    is mounted, as `PATH` or `PATH:ro`, lies inside where it lies outside.
+    """
+
+    engine: tuple[str, ...]
+    image: str
+    mounts: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class JobPlace:
     """Where a job lives on one host: its folder, and the Python that runs the supervisor there.
 
     `import_path` is what that Python needs on its path to find this package. `workdir` is where
-    the ranks start; without one, where the spec says.
+    the ranks start, and `script` where their script lies; without them, where the spec says.
+    `rank_python` is the ranks' own interpreter, if it is another: that of a venv, or the one in
+    the image of their `container`.
     """
 
     job_folder: str
     python: str
     import_path: str | None = None
     workdir: str | None = None
+    script: str | None = None
+    rank_python: str | None = None
+    container: Container | None = None
 
 
 @dataclass(frozen=True)
 class HostPlan:
-    """What one host of a run does; without a `place` of its own, it has that of the run."""
+    """What one host of a run does; without a `place` of its own, it has that of the run.
+
+    `endings` are commands that end what its processes have started elsewhere, such as containers.
+    """
 
     host: Host
     node_rank: int
     processes: tuple[ProcessPlan, ...]
     place: JobPlace | None = None
+    endings: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -40,12 +40,19 @@ class Launch:
 
     def payload(self, node_rank: int) -> Payload:
         """Return what every rank of a host executes."""
-        folder = self.places[node_rank].job_folder
-        return payload_of(self.spec, self.configuration, job_folder=folder, measured=self.measured)
+        place = self.places[node_rank]
+        return payload_of(
+            self.spec,
+            self.configuration,
+            job_folder=place.job_folder,
+            measured=self.measured,
+            script=place.script,
+        )
 
     def python(self, node_rank: int) -> str:
         """Return the interpreter of the ranks on a host."""
-        return self.spec.runtime.python or self.places[node_rank].python
+        place = self.places[node_rank]
+        return place.rank_python or self.spec.runtime.python or place.python
 
     def workdir(self, node_rank: int) -> str | None:
         """Return the folder in which the ranks of a host start."""

@@ -38,19 +38,25 @@ class Payload:
 
 
 def payload_of(
-    spec: Spec, configuration: Configuration, *, job_folder: str, measured: bool
+    spec: Spec,
+    configuration: Configuration,
+    *,
+    job_folder: str,
+    measured: bool,
+    script: str | None = None,
 ) -> Payload:
     """Return what the ranks of one configuration execute.
 
     `measured` is a sample of a study, which ends when it has been measured; otherwise the job
-    runs as long as its own arguments say.
+    runs as long as its own arguments say. `script` is where the job's script lies on the host, if
+    not where the spec says.
     """
     arguments = merged_arguments(spec, configuration)
     job = spec.job
     if job.command is not None:
         return Payload("command", (*job.command, *argument_words(arguments)))
     if job.script is not None:
-        return Payload("script", (job.script, *argument_words(arguments)))
+        return Payload("script", (script or job.script, *argument_words(arguments)))
     if measured:
         arguments = _limited(spec.measurement, arguments)
     words = [_TRAINER, "--program", str(job.program), "--dataset", spec.data.dataset]

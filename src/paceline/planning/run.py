@@ -9,6 +9,7 @@ from paceline.errors import PlanError
 from paceline.model.host import Cluster, Host, HostFacts
 from paceline.model.plan import Configuration, HostPlan, JobPlace, RunPlan
 from paceline.model.spec import Spec
+from paceline.planning.containers import contained
 from paceline.planning.fit import crowded, require_fit
 from paceline.planning.launch import Launch
 from paceline.planning.launchers import LAUNCHERS
@@ -61,7 +62,7 @@ def plan_run(
         run_id=run_id,
         configuration=configuration,
         launcher=spec.job.launcher,
-        hosts=_placed(LAUNCHERS[spec.job.launcher](launch), places),
+        hosts=_placed(run_id, LAUNCHERS[spec.job.launcher](launch), places),
         master_address=launch.master_address,
         master_port=launch.master_port,
         job_folder=job_folder,
@@ -79,9 +80,11 @@ def _places(
 
 
 def _placed(
-    plans: tuple[HostPlan, ...], places: Mapping[str, JobPlace] | None
+    run_id: str, plans: tuple[HostPlan, ...], places: Mapping[str, JobPlace] | None
 ) -> tuple[HostPlan, ...]:
-    return tuple(replace(plan, place=(places or {}).get(plan.host.name)) for plan in plans)
+    return tuple(
+        contained(run_id, replace(plan, place=(places or {}).get(plan.host.name))) for plan in plans
+    )
 
 
 def _in_order(cluster: Cluster, facts: Mapping[str, HostFacts]) -> tuple[HostFacts, ...]:

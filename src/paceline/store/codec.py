@@ -12,6 +12,7 @@ from paceline.model.host import Host, SshAccess
 from paceline.model.plan import (
     TRAIT_AXES,
     Configuration,
+    Container,
     HostPlan,
     JobPlace,
     PlannedSample,
@@ -100,6 +101,7 @@ def _host_plan_to_plain(plan: HostPlan) -> dict[str, Any]:
         "host": asdict(plan.host),
         "node_rank": plan.node_rank,
         "place": None if plan.place is None else asdict(plan.place),
+        "endings": [list(words) for words in plan.endings],
         "processes": [
             {
                 "name": process.name,
@@ -137,13 +139,23 @@ def _host_plan_from_plain(data: Mapping[str, Any]) -> HostPlan:
         )
         for item in data["processes"]
     )
-    place = data.get("place")
     return HostPlan(
         host=_host_from_plain(data["host"]),
         node_rank=data["node_rank"],
         processes=processes,
-        place=JobPlace(**place) if place else None,
+        place=_place_from_plain(data.get("place")),
+        endings=tuple(tuple(words) for words in data.get("endings") or ()),
     )
+
+
+def _place_from_plain(data: Mapping[str, Any] | None) -> JobPlace | None:
+    if not data:
+        return None
+    container = data.get("container")
+    if container:
+        parts = {name: tuple(container[name]) for name in ("engine", "mounts", "options")}
+        container = Container(**{**container, **parts})
+    return JobPlace(**{**data, "container": container or None})
 
 
 def _host_from_plain(data: Mapping[str, Any]) -> Host:

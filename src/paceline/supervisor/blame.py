@@ -17,8 +17,10 @@ _LOG_WINDOW_BYTES = 1024 * 1024
 _EVENT_WINDOW_BYTES = 8 * 1024
 _NEVER = float("inf")
 
-# Nobody gets these from a peer that went away: whoever has one was struck itself.
-_STRUCK = frozenset({-signal.SIGKILL, -signal.SIGSEGV, -signal.SIGBUS, -signal.SIGILL})
+# Nobody gets these from a peer that went away: whoever has one was struck itself. A container's
+# client tells of them as shells do.
+_STRUCK_BY = (signal.SIGKILL, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL)
+_STRUCK = frozenset(code for number in _STRUCK_BY for code in (-number, 128 + number))
 
 
 def first_to_fail(

@@ -20,6 +20,7 @@ import signal
 from paceline.errors import PacelineError
 from paceline.supervisor import procfs
 from paceline.supervisor.ending import end_all, record_loss
+from paceline.supervisor.endings import carry_out
 from paceline.supervisor.excerpt import describe_end
 from paceline.supervisor.files import DIARY_FILE, JobFolder, cannot_write, read_tail, write_all
 from paceline.supervisor.job import Job
@@ -103,6 +104,8 @@ def _keep(folder: JobFolder, job: Job, prctl: Prctl, writer: int) -> None:
     ended = describe_end(os.waitstatus_to_exitcode(status))
     note(f"the supervisor {ended}")
     count = end_all(lambda: procfs.descendants(os.getpid()), job.grace_s)
+    for trouble in carry_out(folder, job, prctl):
+        note(trouble)
     state = folder.known_state()
     if not state.ended:
         record_loss(folder, state, f"the supervisor {ended}", count)

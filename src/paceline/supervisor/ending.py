@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
@@ -10,9 +11,11 @@ from dataclasses import replace
 
 from paceline.errors import PacelineError
 from paceline.supervisor import procfs
+from paceline.supervisor.endings import carry_out
 from paceline.supervisor.files import JobFolder, cannot_write
 from paceline.supervisor.job import DEFAULT_GRACE_S, ENDED, LOST, STOPPED, JobState
 from paceline.supervisor.procfs import ProcessEntry
+from paceline.supervisor.spawn import load_prctl
 
 _LOOK_AGAIN_S = 0.05
 _HOPELESS_AFTER_S = 30.0
@@ -64,6 +67,7 @@ def _bury(folder: JobFolder, grace_s: float | None) -> JobState:
         grace_s = min(_grace_of(folder), _LOST_GRACE_S)
     variables = folder.variables(state.job_id)
     count = end_all(lambda: procfs.marked(variables), grace_s)
+    _end_elsewhere(folder)
     return record_loss(folder, state, "the supervisor was gone without a last word", count)
 
 
@@ -86,6 +90,11 @@ def _write(folder: JobFolder, state: JobState) -> None:
         folder.write_state(state)
     except OSError as error:
         raise cannot_write(folder.path, error) from error
+
+
+def _end_elsewhere(folder: JobFolder) -> None:
+    with contextlib.suppress(PacelineError):  # a job that cannot be read has no endings
+        carry_out(folder, folder.read_job(), load_prctl())
 
 
 def _grace_of(folder: JobFolder) -> float:

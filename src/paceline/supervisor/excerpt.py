@@ -91,10 +91,17 @@ def shorten(text: str) -> str:
     return f"{text[:head]}{mark}{text[-tail:]}"
 
 
+def _as_after(exit_code: int) -> str:
+    """Name the signal where an exit code tells of one, as that of a shell or a container does."""
+    struck = (signal.SIGKILL, signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT)
+    names = {128 + number: number.name for number in struck}
+    return f", as after {names[exit_code]}" if exit_code in names else ""
+
+
 def describe_end(exit_code: int) -> str:
     """Say in a few words how a process ended."""
     if exit_code >= 0:
-        return f"ended with exit code {exit_code}"
+        return f"ended with exit code {exit_code}{_as_after(exit_code)}"
     try:
         name = signal.Signals(-exit_code).name
     except ValueError:

@@ -59,12 +59,17 @@ class JobProcess:
 
 @dataclass(frozen=True)
 class Job:
-    """What one host does for one run."""
+    """What one host does for one run.
+
+    `endings` are commands that end what the processes have started elsewhere, out of the
+    supervisor's reach: the containers of an engine.
+    """
 
     job_id: str
     processes: tuple[JobProcess, ...]
     timeout_s: float | None = None
     grace_s: float = DEFAULT_GRACE_S
+    endings: tuple[tuple[str, ...], ...] = ()
 
     def to_json(self) -> str:
         """Return the text of `job.json`."""
@@ -89,6 +94,7 @@ class Job:
             processes=processes,
             timeout_s=data.get("timeout_s"),
             grace_s=data.get("grace_s", DEFAULT_GRACE_S),
+            endings=tuple(tuple(words) for words in data.get("endings") or ()),
         )
 
 

@@ -17,6 +17,7 @@ from dataclasses import replace
 from paceline.supervisor import procfs
 from paceline.supervisor.blame import failure_of, failure_to_start, first_to_fail
 from paceline.supervisor.course import Course
+from paceline.supervisor.endings import carry_out
 from paceline.supervisor.files import STOP_FILE, JobFolder, remove
 from paceline.supervisor.job import (
     ENDED,
@@ -65,6 +66,7 @@ class Supervisor:
         self._names: dict[int, str] = {}
         self._course = Course(frozenset())
         self._asked: set[tuple[int, str]] = set()
+        self._endings_begun = False
         self._first_started: float | None = None
         self._last_ended: float | None = None
         self._unsaved = True
@@ -213,6 +215,7 @@ class Supervisor:
         if not course.ending:
             return
         if course.must_kill(time.monotonic()):
+            self._end_elsewhere(again=False)
             for entry in procfs.descendants(os.getpid()):
                 procfs.send(entry, signal.SIGKILL)
             return
@@ -223,7 +226,16 @@ class Supervisor:
                 self._asked.add(identity)
                 procfs.send(entry, signal.SIGTERM)
 
+    def _end_elsewhere(self, *, again: bool) -> None:
+        """End what runs out of our reach; a client that is killed leaves its container behind."""
+        if self._endings_begun and not again:
+            return
+        self._endings_begun = True
+        for trouble in carry_out(self._folder, self._job, self._prctl):
+            note(trouble)
+
     def _finish(self) -> None:
+        self._end_elsewhere(again=True)
         wall_s = None
         if self._first_started is not None and self._last_ended is not None:
             wall_s = self._last_ended - self._first_started

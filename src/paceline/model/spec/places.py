@@ -49,15 +49,29 @@ def _absolute(value: str, base: Path) -> str:
 
 
 def _is_here(python: str, data: dict[str, Any]) -> bool:
-    """Whether a Python is a path of this machine, and not a name or a path of the hosts."""
+    """Whether a Python is a path of this machine, and no name, nor a path of hosts or images."""
+    if inside(data, ("runtime", "kind")) == "docker":
+        return False
     return "/" in python and inside(data, ("cluster", "provider")) in (None, "local")
+
+
+def _lies_on_hosts(data: dict[str, Any]) -> bool:
+    """Whether the job's folder is one of the hosts' own, of which nobody here knows."""
+    if inside(data, ("cluster", "provider")) in (None, "local"):
+        return False
+    workdir = inside(data, ("job", "workdir"))
+    elsewhere = isinstance(workdir, str) and "\0" not in workdir and not Path(workdir).is_dir()
+    return inside(data, ("job", "sync")) is False or elsewhere
 
 
 def missing_files(data: dict[str, Any]) -> Iterator[Problem]:
     """Yield a problem for every file or folder that is named and not there."""
-    checks = [
+    own: list[tuple[KeyPath, str, Callable[[Any], bool]]] = [
         (("job", "script"), "file", os.path.isfile),
         (("job", "workdir"), "folder", os.path.isdir),
+    ]
+    checks = [
+        *(() if _lies_on_hosts(data) else own),
         (("cluster", "hostfile"), "file", os.path.isfile),
         (("cluster", "inventory"), "file", os.path.isfile),
     ]

@@ -150,6 +150,11 @@ class JobSpec(Section):
     workdir: PathText | None = Field(
         None, description="The folder in which the ranks start; else the spec's own."
     )
+    sync: Yes = Field(
+        default=True,
+        description="Send the folder in which the ranks start to the hosts, before each run what "
+        "has changed of it; false: it lies on every host already, at the same path.",
+    )
     master_port: Port | None = Field(
         None, description="The port where the ranks meet; else a free one is found."
     )

@@ -1,0 +1,142 @@
+"""A working folder on a host, kept as it is at home without sending what is there already.
+
+Beside the folder lies its manifest: what was sent, by content, and what the file looked like on
+this disk then. A file that has been touched here since is sent again; one that a job has made
+here is left alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+
+def look(folder: str) -> dict[str, Any]:
+    """Return digest and mode of the files that are here just as they were sent, and the links.
+
+    What was sent and is not so any more stands under its name with nothing.
+    """
+    known = _manifest(folder)
+    files = {
+        name: [entry["digest"], entry["mode"]]
+        if entry["seen"] == _seen(os.path.join(folder, name))
+        else None
+        for name, entry in known.items()
+        if "digest" in entry
+    }
+    links = {name: entry["link"] for name, entry in known.items() if "link" in entry}
+    return {"files": files, "links": links}
+
+
+def settle(
+    folder: str, draft: str, files: Mapping[str, tuple[str, int]], links: Mapping[str, str]
+) -> None:
+    """Take over the files of a draft, so that the folder holds what `files` and `links` say.
+
+    `files` are digest and mode by name. Each appears at once or not at all: another job may be at
+    work in the folder. What was sent before and is gone at home is removed.
+    """
+    for name in (*files, *links):
+        if name.startswith("/") or ".." in name.split("/") or "\0" in name:
+            raise OSError(22, "leads out of its folder", name)
+    os.makedirs(folder, exist_ok=True)
+    with _locked(folder):
+        before = _manifest(folder)
+        for name in before:
+            if name not in files and name not in links:
+                _remove(folder, name)
+        for name, (_, mode) in files.items():
+            _take_over(folder, draft, name, mode)
+        for name, target in links.items():
+            _link(os.path.join(folder, name), target)
+        entries: dict[str, Any] = {name: {"link": target} for name, target in links.items()}
+        for name, (digest, mode) in files.items():
+            seen = _seen(os.path.join(folder, name))
+            entries[name] = {"digest": digest, "mode": mode, "seen": seen}
+        _write_manifest(folder, entries)
+    shutil.rmtree(draft, ignore_errors=True)
+
+
+def _take_over(folder: str, draft: str, name: str, mode: int) -> None:
+    place, fresh = os.path.join(folder, name), os.path.join(draft, name)
+    if os.path.lexists(fresh):
+        _make_way(folder, name)
+        if os.path.isdir(place) and not os.path.islink(place):
+            shutil.rmtree(place)
+        os.replace(fresh, place)
+    os.chmod(place, mode)
+
+
+def _link(place: str, target: str) -> None:
+    with contextlib.suppress(OSError):
+        if os.readlink(place) == target:
+            return
+    os.makedirs(os.path.dirname(place), exist_ok=True)
+    if os.path.isdir(place) and not os.path.islink(place):
+        shutil.rmtree(place)
+    draft = f"{place}.{os.getpid()}.part"
+    os.symlink(target, draft)
+    os.replace(draft, place)
+
+
+def _make_way(folder: str, name: str) -> None:
+    """Make the folders above a file; where a file or a link is now, a folder is to be."""
+    path = folder
+    for part in name.split("/")[:-1]:
+        path = os.path.join(path, part)
+        if os.path.islink(path) or os.path.isfile(path):
+            os.unlink(path)
+        os.makedirs(path, exist_ok=True)
+
+
+def _remove(folder: str, name: str) -> None:
+    """Remove a file that was sent, and the folders that are empty without it."""
+    with contextlib.suppress(OSError):
+        os.unlink(os.path.join(folder, name))
+        parent = os.path.dirname(name)
+        while parent:
+            os.rmdir(os.path.join(folder, parent))
+            parent = os.path.dirname(parent)
+
+
+def _seen(path: str) -> list[int] | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return [status.st_size, status.st_mtime_ns, status.st_ino]
+
+
+def _manifest_path(folder: str) -> str:
+    return f"{folder}.manifest"
+
+
+def _manifest(folder: str) -> dict[str, Any]:
+    try:
+        with open(_manifest_path(folder), encoding="utf-8") as file:
+            found: dict[str, Any] = json.load(file)
+    except (OSError, ValueError):
+        return {}
+    return found
+
+
+def _write_manifest(folder: str, entries: Mapping[str, Any]) -> None:
+    path = _manifest_path(folder)
+    with open(f"{path}.part", "w", encoding="utf-8") as file:
+        json.dump(entries, file)
+    os.replace(f"{path}.part", path)
+
+
+@contextlib.contextmanager
+def _locked(folder: str) -> Iterator[None]:
+    with open(f"{folder}.lock", "w", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
