@@ -29,7 +29,8 @@ MEETING = """\
 import os, pathlib, sys
 folder = pathlib.Path(os.environ["PACELINE_OUT"])
 (folder / f"rank-{os.environ['RANK']}").write_text(" ".join(sys.argv[1:]))
-print("rank", os.environ["RANK"], "of", os.environ["WORLD_SIZE"], flush=True)
+line = f"rank {os.environ['RANK']} of {os.environ['WORLD_SIZE']}\\n"
+os.write(1, line.encode())
 """
 
 

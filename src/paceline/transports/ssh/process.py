@@ -23,6 +23,8 @@ _LAST_WORDS_S = 2.0
 _SESSION_WITHIN_S = 5.0
 _SESSION_RETRY_S = 0.02
 _LONGEST_PREAMBLE_BYTES = 64 * 1024
+# In the place of a verdict: the connection ended before there was one.
+_BROKEN = "broken"
 _STDERR = asyncssh.EXTENDED_DATA_STDERR
 
 
@@ -155,6 +157,8 @@ class _Session(asyncssh.SSHClientSession[bytes]):
 
     def connection_lost(self, exc: Exception | None) -> None:
         del exc
+        if self.exit_code is None and not self.preamble.done():
+            self.preamble.set_result(_BROKEN)
         self.stop_reading()
         self.may_write.set()
         _settle(self.exited)
@@ -198,6 +202,8 @@ class RemoteProcess:
     async def started(self) -> None:
         """Wait until the command runs; else say why it does not."""
         verdict, _, rest = (await asyncio.shield(self._session.preamble)).partition(" ")
+        if verdict == _BROKEN:
+            raise Broken
         if verdict != "ok":
             raise NotStarted(verdict, rest)
 
