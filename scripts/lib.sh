@@ -199,6 +199,12 @@ static_checks() {
 
 run_tests() { .venv/bin/pytest "$@" || failed+=(tests); }
 
+run_tests_twice() { # what fails beside others is tried once more, alone, and said either way
+    .venv/bin/pytest "$@" && return
+    say 'some tests failed (see above); each of them once more, alone:'
+    run_tests "$@" -n 0 --last-failed --last-failed-no-failures none -rA -q
+}
+
 verdict() { # silent if all is well, so that pytest's summary stands last
     if [[ ${#failed[@]} != 0 ]]; then
         echo "FAILED: ${failed[*]}" >&2
