@@ -42,8 +42,10 @@ class Group:
         nodes = {item.nodes for item in targets}
         batches = {item.batch_size for item in targets}
         procs = {item.procs_per_node for item in targets}
+        # A single host does not communicate at all: that is further away than half as many.
+        alone = target.nodes == 1 and 1 not in nodes
         return Gap(
-            nodes=_doublings(target.nodes, nodes),
+            nodes=_doublings(target.nodes, nodes) + alone,
             batch=_doublings(target.batch_size, batches),
             procs=_doublings(target.procs_per_node, procs),
             nodes_known=len(nodes) > 1,

@@ -2,7 +2,7 @@
 
 They are conformal: for each kind of prediction and each regime, the size that nine in ten of the
 errors stayed below when predictions of published runs were checked against what was held out
-(`benchmarks/advise.py` does it again, and prints how often the intervals hold). Independent
+(`benchmarks/advice.py` does it again, and prints how often the intervals hold). Independent
 causes add up as squares.
 """
 
@@ -14,20 +14,54 @@ from dataclasses import dataclass
 from paceline.advise.nouns import Regime
 
 CONFIDENCE = 0.90
-# The rest of the same launch, from its first iterations.
-_REST: dict[Regime, float] = {"steady": 0.011, "straggling": 0.055}
-# Another launch of the same configuration: stragglers come and go with the machines one gets.
-_LAUNCH: dict[Regime, float] = {"steady": 0.020, "straggling": 0.060}
-# For each doubling of the hosts beyond those measured; without two host counts to learn from,
-# communication is a guess.
-_NODES, _NODES_GUESSED = 0.020, 0.12
-# For each doubling or halving of the batch: where two sizes were measured, where only a last,
-# partial batch was, and where nothing was.
-_BATCH, _BATCH_PARTIAL, _BATCH_GUESSED = 0.025, 0.040, 0.10
-# For each doubling of the processes of a host.
-_PROCS, _PROCS_GUESSED = 0.10, 0.35
-# Another instance type: of the same family, or of another one.
-_SAME_FAMILY, _OTHER_FAMILY = 0.20, 0.35
+
+
+@dataclass(frozen=True)
+class Widths:
+    """The half widths of the causes.
+
+    `rest_…`: the rest of the same launch, from its first iterations. `launch_…`: another launch
+    of the same configuration; stragglers come and go with the machines that one gets. The others
+    count for each doubling: of the hosts beyond those measured (`nodes_guessed` where only one
+    host count was measured, so that communication is a guess), of the batch (`batch_partial`
+    where only a last, partial batch tells of it, `batch_guessed` where nothing does), of the
+    processes of a host. `same_family` and `other_family` are what another instance type costs.
+    """
+
+    rest_steady: float = 0.009
+    rest_straggling: float = 0.050
+    launch_steady: float = 0.020
+    launch_straggling: float = 0.050
+    nodes: float = 0.020
+    nodes_guessed: float = 0.10
+    batch: float = 0.025
+    batch_partial: float = 0.035
+    batch_guessed: float = 0.10
+    procs: float = 0.10
+    procs_guessed: float = 0.35
+    same_family: float = 0.20
+    other_family: float = 0.35
+
+    def of_rest(self, regime: Regime) -> float:
+        """Return the half width for an epoch of which only the first iterations were seen."""
+        return self.rest_straggling if regime == "straggling" else self.rest_steady
+
+    def of_launch(self, regime: Regime, launches: int = 1) -> float:
+        """Return the half width for a new launch, after so many launches of the same were seen."""
+        one = self.launch_straggling if regime == "straggling" else self.launch_steady
+        return one * math.sqrt((1 + 1 / launches) / 2)
+
+    def of_gap(self, gap: Gap) -> float:
+        """Return the half width that the way from what was measured to a target costs."""
+        nodes = self.nodes if gap.nodes_known else self.nodes_guessed
+        guessed = self.batch_partial if gap.batch_partial else self.batch_guessed
+        batch = self.batch if gap.batch_known else guessed
+        procs = self.procs if gap.procs_known else self.procs_guessed
+        return math.hypot(nodes * gap.nodes, batch * gap.batch, procs * gap.procs)
+
+    def of_type(self, *, same_family: bool) -> float:
+        """Return the half width that another instance type costs."""
+        return self.same_family if same_family else self.other_family
 
 
 @dataclass(frozen=True)
@@ -41,30 +75,6 @@ class Gap:
     batch_known: bool = True
     batch_partial: bool = True
     procs_known: bool = True
-
-    @property
-    def spread(self) -> float:
-        """The relative half width that the way there costs."""
-        nodes = _NODES if self.nodes_known else _NODES_GUESSED
-        guessed = _BATCH_PARTIAL if self.batch_partial else _BATCH_GUESSED
-        batch = _BATCH if self.batch_known else guessed
-        procs = _PROCS if self.procs_known else _PROCS_GUESSED
-        return math.hypot(nodes * self.nodes, batch * self.batch, procs * self.procs)
-
-
-def spread_of_rest(regime: Regime) -> float:
-    """Return the half width for an epoch of which only the first iterations were seen."""
-    return _REST[regime]
-
-
-def spread_of_launch(regime: Regime, launches: int = 1) -> float:
-    """Return the half width for a new launch, after so many launches of the same were seen."""
-    return _LAUNCH[regime] * math.sqrt((1 + 1 / launches) / 2)
-
-
-def spread_of_type(*, same_family: bool) -> float:
-    """Return the half width that another instance type costs."""
-    return _SAME_FAMILY if same_family else _OTHER_FAMILY
 
 
 def around(value: float, spread: float) -> tuple[float, float]:

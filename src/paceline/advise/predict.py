@@ -26,7 +26,7 @@ from paceline.advise.course import (
 )
 from paceline.advise.credits import credits_of
 from paceline.advise.groups import Group, geometric_mean, groups_of
-from paceline.advise.intervals import around, spread_of_launch, spread_of_rest, spread_of_type
+from paceline.advise.intervals import Widths, around
 from paceline.advise.nouns import Basis, Launch, Machine, Prediction, Regime, Target
 from paceline.advise.priors import Priors
 from paceline.advise.scaling import Model
@@ -37,6 +37,12 @@ _NO_EPOCH = (
     "how many iterations an epoch has is not known: the file has no iterations_per_epoch for it; "
     "say --samples-per-epoch"
 )
+_BURST = (
+    "the probe saw a burst, which is left out of what is to come; "
+    "50 iterations would tell more than the first 20"
+)
+# Launches of one configuration that differ by more had something different about them.
+_HIDDEN = 0.15
 # Sources whose uncertainty is within this factor of the best are heard too.
 _AS_GOOD = 1.2
 
@@ -50,6 +56,7 @@ class Knowledge:
     machines: Mapping[str, Machine] = field(default_factory=dict)
     priors: Priors = field(default_factory=Priors)
     items: int | None = None
+    widths: Widths = field(default_factory=Widths)
 
 
 @dataclass(frozen=True)
@@ -62,6 +69,7 @@ class _Guess:
     iteration_s: float
     epoch_s: float
     spread: float
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -79,6 +87,7 @@ def know(
     machines: Mapping[str, Machine] | None = None,
     items: int | None = None,
     priors: Priors | None = None,
+    widths: Widths | None = None,
 ) -> Knowledge:
     """Return what launches teach; `items` is the size of an epoch, where the user says it."""
     assumed = priors or Priors()
@@ -88,7 +97,8 @@ def know(
     courses = tuple(
         course_of(launch, _items(launch, own, items)) for own in by_study.values() for launch in own
     )
-    return Knowledge(courses, groups_of(courses, assumed), machines or {}, assumed, items)
+    groups = groups_of(courses, assumed)
+    return Knowledge(courses, groups, machines or {}, assumed, items, widths or Widths())
 
 
 def _items(launch: Launch, study: Sequence[Launch], said: int | None) -> int | None:
@@ -119,14 +129,30 @@ def _from_same(knowledge: Knowledge, target: Target, same: Sequence[Course]) -> 
     studies = {course.launch.study for course in chosen}
     models = [group.model for group in _groups_of_type(knowledge, target) if group.study in studies]
     regime = regime_of(target, chosen)
+    burst = not whole and any(course.bursts for course in chosen)
     return _Guess(
         basis="measured" if whole else "probe",
         regime=regime,
         model=models[0],
         iteration_s=geometric_mean([course.steady_s for course in chosen]),
         epoch_s=geometric_mean(known),
-        spread=_spread_of_same(regime, whole, chosen, known),
+        spread=_spread_of_same(
+            knowledge.widths, "straggling" if burst else regime, whole, chosen, known
+        ),
+        notes=(*_hidden(known), *([_BURST] if burst else [])),
     )
+
+
+def _hidden(seconds: Sequence[float]) -> list[str]:
+    """Return a word on figures of the same thing that differ by more than noise does."""
+    factor = max(seconds) / min(seconds)
+    if factor < 1 + _HIDDEN:
+        return []
+    words = (
+        f"what was measured differs by a factor of {factor:.2f}: something that is not in the "
+        "file, such as the number of threads, was not the same"
+    )
+    return [words]
 
 
 def _epoch_of(knowledge: Knowledge, course: Course) -> float | None:
@@ -139,11 +165,15 @@ def _epoch_of(knowledge: Knowledge, course: Course) -> float | None:
 
 
 def _spread_of_same(
-    regime: Regime, whole: Sequence[Course], chosen: Sequence[Course], known: Sequence[float]
+    widths: Widths,
+    regime: Regime,
+    whole: Sequence[Course],
+    chosen: Sequence[Course],
+    known: Sequence[float],
 ) -> float:
     if not whole and len(chosen) == 1:
-        return spread_of_rest(regime)
-    usual = spread_of_launch(regime, len(known))
+        return widths.of_rest(regime)
+    usual = widths.of_launch(regime, len(known))
     if len(known) == 1:
         return usual
     return max(usual, stdev(map(math.log, known)))
@@ -163,8 +193,7 @@ def _from_others(knowledge: Knowledge, target: Target) -> _Guess | str:
     items = knowledge.items or _usual_items([source.group for source in sources])
     if items is None:
         return _NO_EPOCH
-    priors = knowledge.priors
-    guesses = [_scaled(source, target, items, priors) for source in sources]
+    guesses = [_scaled(knowledge, source, target, items) for source in sources]
     return replace(_together(guesses), basis="scaled" if own else "transferred")
 
 
@@ -189,16 +218,16 @@ def _transferred(knowledge: Knowledge, target: Target) -> list[_Source]:
         model = carried(group, target.instance_type, knowledge.machines, knowledge.priors)
         if model is not None:
             alike = same_family(group.instance_type, target.instance_type)
-            found.append(_Source(group, model, spread_of_type(same_family=alike)))
+            found.append(_Source(group, model, knowledge.widths.of_type(same_family=alike)))
     return found
 
 
-def _scaled(source: _Source, target: Target, items: int, priors: Priors) -> _Guess:
+def _scaled(knowledge: Knowledge, source: _Source, target: Target, items: int) -> _Guess:
     """Return what a group's model says of a target."""
-    group, model = source.group, source.model
+    group, model, widths = source.group, source.model, knowledge.widths
     regime = regime_of(target, group.courses)
     iteration = model.iteration_s(target)
-    disturbed = iteration * (1 + excess_share(target, group.courses, priors))
+    disturbed = iteration * (1 + excess_share(target, group.courses, knowledge.priors))
     count = effective_iterations(items, target.world_size, target.batch_size)
     return _Guess(
         basis="scaled",
@@ -206,7 +235,9 @@ def _scaled(source: _Source, target: Target, items: int, priors: Priors) -> _Gue
         model=model,
         iteration_s=iteration,
         epoch_s=group.start_s + count * disturbed,
-        spread=math.hypot(group.gap_to(target).spread, spread_of_launch(regime), source.extra),
+        spread=math.hypot(
+            widths.of_gap(group.gap_to(target)), widths.of_launch(regime), source.extra
+        ),
     )
 
 
@@ -214,11 +245,13 @@ def _together(guesses: Sequence[_Guess]) -> _Guess:
     """Return one guess from several: those that are about as good as the best, averaged."""
     best = min(guess.spread for guess in guesses)
     heard = [guess for guess in guesses if guess.spread <= _AS_GOOD * best]
-    apart = pstdev([math.log(guess.epoch_s) for guess in heard])
+    times = [guess.epoch_s for guess in heard]
+    apart = pstdev([math.log(seconds) for seconds in times])
     return replace(
         heard[0],
+        notes=tuple(_hidden(times)),
         iteration_s=geometric_mean([guess.iteration_s for guess in heard]),
-        epoch_s=geometric_mean([guess.epoch_s for guess in heard]),
+        epoch_s=geometric_mean(times),
         spread=math.hypot(best, apart),
     )
 
@@ -234,6 +267,7 @@ def _with_credits(knowledge: Knowledge, target: Target, guess: _Guess) -> Predic
         epoch_s=guess.epoch_s,
         epoch_s_low=low,
         epoch_s_high=high,
+        notes=guess.notes,
     )
     allowance = credits_of(target.instance_type, _load(knowledge, target, guess.model))
     if guess.basis == "measured" or allowance is None or high <= allowance.lasts_s:
@@ -247,7 +281,7 @@ def _with_credits(knowledge: Knowledge, target: Target, guess: _Guess) -> Predic
         plain,
         epoch_s=allowance.stretched(guess.epoch_s),
         epoch_s_high=allowance.stretched(high),
-        notes=(note,),
+        notes=(*guess.notes, note),
     )
 
 

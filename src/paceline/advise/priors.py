@@ -15,7 +15,11 @@ from paceline.advise.nouns import family_of
 # what does not depend on the batch taken out. Ratios of these carry a measurement to a type that
 # was not measured. Twins share a processor generation with a family that was.
 _ITEM_S = {"c4": 0.0499, "m4": 0.0587, "c5": 0.0346, "m5": 0.0374, "t2": 0.0590}
-_TWINS = {"r4": "m4", "r5": "m5", "t3": "m5", "m5d": "m5", "c5d": "c5", "r5d": "m5", "m5n": "m5"}
+_TWINS = {
+    **dict.fromkeys(("r4", "i3"), "m4"),
+    **dict.fromkeys(("m5d", "m5n", "m5dn", "r5", "r5d", "r5n", "r5dn", "r5b", "t3"), "m5"),
+    **dict.fromkeys(("c5d", "c5n"), "c5"),
+}
 # Seconds that two hosts spend on communication in each iteration.
 _TWO_HOSTS_S = {"c4": 0.23, "m4": 0.26, "c5": 0.13, "m5": 0.10, "t2": 0.34}
 

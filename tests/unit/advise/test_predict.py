@@ -190,3 +190,33 @@ def test_what_names_no_configuration_is_refused(words: str) -> None:
 def test_words_and_targets_are_the_same() -> None:
     """What is parsed is printed again."""
     assert parse_target(" m5.large:4:2:32 ").words == "m5.large:4:2:32"
+
+
+def test_a_burst_in_a_probe_is_said_and_not_carried_on(published: tuple[Launch, ...]) -> None:
+    """Five slow iterations among the first 20: the epoch hardly moves, its interval widens."""
+    (whole,) = [item for item in published if item.target.instance_type == "m5.large"]
+    probe = first(whole, 20)
+    seconds = {
+        index: value * (1.6 if 8 <= index < 13 else 1.0)
+        for index, value in probe.epochs[0].seconds.items()
+    }
+    disturbed = replace(probe, epochs=(replace(probe.epochs[0], seconds=seconds),))
+    calm, found = (predict(know([item]), whole.target) for item in (probe, disturbed))
+    assert found.epoch_s == pytest.approx(calm.epoch_s, rel=0.01)
+    assert _width(found) > 2 * _width(calm)
+    assert "burst" in found.notes[0]
+
+
+def test_a_hidden_difference_between_launches_is_said(published: tuple[Launch, ...]) -> None:
+    """Two launches of the same, 45% apart: the interval holds both, and a note names it."""
+    (whole,) = [item for item in published if item.target.instance_type == "m5.large"]
+    epoch = whole.epochs[0]
+    slow = replace(epoch, seconds={index: 1.45 * s for index, s in epoch.seconds.items()})
+    found = predict(know([whole, replace(whole, study="Z", epochs=(slow,))]), whole.target)
+    truth = sum(epoch.seconds.values())
+    assert found.epoch_s_low is not None
+    assert found.epoch_s_high is not None
+    assert found.epoch_s_low < truth
+    assert found.epoch_s_high > 1.45 * truth
+    assert "1.45" in found.notes[0]
+    assert "threads" in found.notes[0]
