@@ -6,7 +6,7 @@ port is a real class that passes the same contract suite as the adapters (`tests
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
@@ -18,6 +18,9 @@ from paceline.model.plan import RunPlan, StudyPlan
 from paceline.model.record import RunRecord, RunState, StudyRecord
 from paceline.model.summary import Sample, StudyProgress
 
+OnLine = Callable[[str, str], None]
+"""Called with `stdout` or `stderr`, and a line of it without its end."""
+
 
 class Transport(Protocol):
     """One host, reached: run, put, get, stream, tunnel. Every call has a time limit."""
@@ -27,8 +30,13 @@ class Transport(Protocol):
         """The host at the other end."""
         ...
 
-    async def run(self, command: Command, *, timeout_s: float | None = 60.0) -> Completed:
-        """Run a command to its end. A non-zero exit is a result; not being able to is an error."""
+    async def run(
+        self, command: Command, *, timeout_s: float | None = 60.0, on_line: OnLine | None = None
+    ) -> Completed:
+        """Run a command to its end. A non-zero exit is a result; not being able to is an error.
+
+        `on_line` is told every line as it comes.
+        """
         ...
 
     def stream(self, command: Command) -> AsyncGenerator[str, None]:

@@ -194,6 +194,28 @@ def test_a_failing_command_is_a_result(prove: Prove) -> None:
     prove(check)
 
 
+def test_lines_are_told_beside_the_result(prove: Prove) -> None:
+    """Whoever listens hears each line with its stream, and the result is still whole."""
+
+    async def check(subject: Subject) -> None:
+        told: list[tuple[str, str]] = []
+
+        def listen(stream: str, line: str) -> None:
+            told.append((stream, line))
+
+        done = await subject.transport.run(command("seq", "1", "3000"), on_line=listen)
+        assert told == [("stdout", str(number)) for number in range(1, 3001)]
+        assert done.stdout == "".join(f"{number}\n" for number in range(1, 3001))
+        told.clear()
+        missing = f"{subject.scratch}/none"
+        done = await subject.transport.run(command("cat", missing), on_line=listen)
+        assert done.exit_code == 1
+        assert [stream for stream, _ in told] == ["stderr"]
+        assert "none" in told[0][1]
+
+    prove(check)
+
+
 def test_arguments_arrive_as_they_are(prove: Prove) -> None:
     """No shell looks at them on the way."""
     odd = ("$HOME", "`id`", "a  b", "'", '"', "*", ";", "\\", "new\nline", "é€𝄞", "-n"[1:], "")

@@ -13,6 +13,7 @@ from pathlib import Path
 from paceline.errors import MissingProgram, StorageError, TransportError
 from paceline.model.command import Command, Completed, render
 from paceline.model.host import Host
+from paceline.ports import OnLine
 
 Program = Callable[["FakeProcess"], Awaitable[int]]
 
@@ -92,7 +93,9 @@ class FakeTransport:
         """The host at the other end."""
         return self._host
 
-    async def run(self, command: Command, *, timeout_s: float | None = 60.0) -> Completed:
+    async def run(
+        self, command: Command, *, timeout_s: float | None = 60.0, on_line: OnLine | None = None
+    ) -> Completed:
         """Run a command to its end."""
         async with self._process(command) as (process, ended):
             try:
@@ -101,8 +104,15 @@ class FakeTransport:
                 raise TransportError(
                     f"`{render(command)}` took longer than {timeout_s:g} s", host=self._host.name
                 ) from error
-            errors = process.errors.decode("utf-8", "replace")
-            return Completed(command, ended.result(), out.decode("utf-8", "replace"), errors)
+            said = {
+                "stdout": out.decode("utf-8", "replace"),
+                "stderr": process.errors.decode("utf-8", "replace"),
+            }
+            if on_line is not None:
+                for stream, text in said.items():
+                    for line in text.splitlines():
+                        on_line(stream, line)
+            return Completed(command, ended.result(), said["stdout"], said["stderr"])
 
     async def stream(self, command: Command) -> AsyncGenerator[str, None]:
         """Yield the lines of a command's output."""

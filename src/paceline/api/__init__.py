@@ -5,6 +5,7 @@ from __future__ import annotations
 from paceline.api.advising import forecast
 from paceline.api.checks import doctor
 from paceline.api.data import fetch_data, known_datasets, verify_data
+from paceline.api.reaching import copy, execute, shell
 from paceline.api.running import logs, run, runs, stop, train, wait
 from paceline.api.studying import (
     StudyListing,
@@ -27,10 +28,12 @@ __all__ = [
     "SpecLike",
     "StudyListing",
     "compare",
+    "copy",
     "demo",
     "demo_introduction",
     "demo_spec",
     "doctor",
+    "execute",
     "fetch_data",
     "forecast",
     "known_datasets",
@@ -41,6 +44,7 @@ __all__ = [
     "run",
     "runs",
     "save",
+    "shell",
     "stop",
     "studies",
     "study",

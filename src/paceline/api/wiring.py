@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Union
+from typing import TYPE_CHECKING, Any, Union
 
 from paceline.api.asking import question_asker
 from paceline.app.package import package_of, settle_on
@@ -30,6 +30,9 @@ from paceline.store.files import storage_errors
 from paceline.store.index import Index
 from paceline.store.runs import FileRunStore
 from paceline.transports.local import LocalTransport
+
+if TYPE_CHECKING:
+    from paceline.transports.ssh import HostKeys
 
 SpecLike = Union[Spec, str, Path, Mapping[str, Any], None]
 
@@ -189,10 +192,17 @@ def local_provider() -> Provider:
 
 def hosts_provider(hosts: tuple[Host, ...], *, accept_new: bool = False) -> Provider:
     """Return the provider of these hosts, which are reached over SSH."""
-    from paceline.transports.ssh import HostKeys, SshTransport  # noqa: PLC0415 - it is heavy
+    from paceline.transports.ssh import SshTransport  # noqa: PLC0415 - it is heavy
 
-    keys = HostKeys(state_home() / "known_hosts", accept_new=accept_new, ask=question_asker())
+    keys = own_host_keys(accept_new=accept_new)
     return HostsProvider(hosts, lambda host: SshTransport(host, keys))
+
+
+def own_host_keys(*, accept_new: bool = False) -> HostKeys:
+    """Return which host keys this user trusts."""
+    from paceline.transports.ssh import HostKeys  # noqa: PLC0415 - it is heavy
+
+    return HostKeys(state_home() / "known_hosts", accept_new=accept_new, ask=question_asker())
 
 
 def provider_of(plan: RunPlan) -> Provider:

@@ -11,15 +11,18 @@ import typer
 
 from paceline.cli import (
     advise,
+    cp,
     data,
     demo,
     doctor,
+    execute,
     logs,
     ls,
     plan,
     report,
     run,
     show,
+    ssh,
     stop,
     study,
     train,
@@ -96,6 +99,9 @@ def build_app() -> typer.Typer:
         logs,
         wait,
         stop,
+        ssh,
+        execute,
+        cp,
         data,
     ):
         verb.register(app)

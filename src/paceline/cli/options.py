@@ -22,6 +22,10 @@ RunId = Annotated[
     Optional[str],
     typer.Argument(metavar="RUN", help="A run's id, or its beginning; else the newest."),
 ]
+SpecOption = Annotated[
+    Optional[str],
+    typer.Option("--spec", metavar="FILE", help="The spec that names the machines."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print facts as JSON.")]
 Name = Annotated[
     Optional[str],

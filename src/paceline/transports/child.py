@@ -10,8 +10,9 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from typing import cast
 
 from paceline.model.command import Command
+from paceline.ports import OnLine
 from paceline.supervisor import procfs
-from paceline.transports.reading import last_bytes, lines_of
+from paceline.transports.reading import last_bytes, lines_of, told
 
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
 _CHUNK_BYTES = 64 * 1024
@@ -100,10 +101,10 @@ class ChildProcess:
         code = self._transport.get_returncode()
         return -1 if code is None else code
 
-    async def said(self) -> tuple[str, str]:
-        """Wait for the end and return all of stdout and stderr."""
-        readers = self._protocol.readers.values()
-        reading = asyncio.gather(*(reader.read() for reader in readers))
+    async def said(self, on_line: OnLine | None = None) -> tuple[str, str]:
+        """Wait for the end and return all of stdout and stderr; tell each line as it comes."""
+        readers = tuple(self._protocol.readers.values())
+        reading = asyncio.gather(*told(readers, on_line))
         try:
             await self.exit_code()
             await asyncio.wait({reading}, timeout=_LAST_WORDS_S)
@@ -111,7 +112,7 @@ class ChildProcess:
             for reader in readers:
                 reader.feed_eof()
         out, err = await reading
-        return out.decode("utf-8", "replace"), err.decode("utf-8", "replace")
+        return out, err
 
     def lines(self) -> AsyncGenerator[str, None]:
         """Yield the lines of stdout as they come, however long they are."""

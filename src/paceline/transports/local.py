@@ -14,6 +14,7 @@ from paceline.app.facts import host_facts
 from paceline.errors import MissingProgram, PacelineError, StorageError, TransportError
 from paceline.model.command import Command, Completed, render
 from paceline.model.host import Host, HostFacts
+from paceline.ports import OnLine
 from paceline.supervisor.facts import collect
 from paceline.transports.child import ChildProcess, child_process
 from paceline.transports.copying import CalledOff, Copying
@@ -33,11 +34,13 @@ class LocalTransport:
         """The host at the other end."""
         return self._host
 
-    async def run(self, command: Command, *, timeout_s: float | None = 60.0) -> Completed:
+    async def run(
+        self, command: Command, *, timeout_s: float | None = 60.0, on_line: OnLine | None = None
+    ) -> Completed:
         """Run a command to its end; one that takes too long is ended with its process group."""
         async with self._child(command) as child:
             try:
-                out, err = await asyncio.wait_for(child.said(), timeout_s)
+                out, err = await asyncio.wait_for(child.said(on_line), timeout_s)
             except asyncio.TimeoutError as error:
                 raise TransportError(
                     f"`{_shown(command)}` took longer than {timeout_s:g} s and was ended",

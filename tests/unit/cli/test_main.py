@@ -13,7 +13,7 @@ from paceline.errors import JobFailed, PacelineError
 HEAVY = ("torch", "boto3", "asyncssh", "plotly", "scipy", "numpy", "pydantic", "ruamel", "rich")
 VERBS = (
     "demo", "doctor", "plan", "train", "run", "study", "report", "ls", "logs", "wait", "stop",
-    "data", "advise",
+    "data", "advise", "ssh", "exec", "cp",
 )  # fmt: skip
 
 

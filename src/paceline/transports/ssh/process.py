@@ -13,7 +13,8 @@ from typing import cast
 import asyncssh
 
 from paceline.model.command import Command
-from paceline.transports.reading import last_bytes, lines_of
+from paceline.ports import OnLine
+from paceline.transports.reading import last_bytes, lines_of, told
 from paceline.transports.ssh.script import READ_AND_RUN, first_line
 
 _CHUNK_BYTES = 256 * 1024
@@ -237,10 +238,9 @@ class RemoteProcess:
             raise Broken
         return self._session.exit_code
 
-    async def said(self) -> tuple[str, str]:
-        """Wait for the end and return all of stdout and stderr."""
-        readers = self._session.readers
-        reading = asyncio.gather(*(reader.read() for reader in readers.values()))
+    async def said(self, on_line: OnLine | None = None) -> tuple[str, str]:
+        """Wait for the end and return all of stdout and stderr; tell each line as it comes."""
+        reading = asyncio.gather(*told(tuple(self._session.readers.values()), on_line))
         try:
             await asyncio.wait({self._session.exited})
             await asyncio.wait({reading}, timeout=_LAST_WORDS_S)
@@ -248,7 +248,7 @@ class RemoteProcess:
             self._session.stop_reading()
         out, err = await reading
         await self.exit_code()
-        return out.decode("utf-8", "replace"), err.decode("utf-8", "replace")
+        return out, err
 
     async def read(self) -> bytes:
         """Return the next piece of stdout; nothing at its end."""

@@ -17,6 +17,7 @@ import asyncssh
 from paceline.errors import MissingProgram, PacelineError, StorageError, TransportError
 from paceline.model.command import Command, Completed, render
 from paceline.model.host import Host
+from paceline.ports import OnLine
 from paceline.transports.ssh import archive, script
 from paceline.transports.ssh.connection import connect
 from paceline.transports.ssh.keys import HostKeys
@@ -48,12 +49,14 @@ class SshTransport:
         """The host at the other end."""
         return self._host
 
-    async def run(self, command: Command, *, timeout_s: float | None = 60.0) -> Completed:
+    async def run(
+        self, command: Command, *, timeout_s: float | None = 60.0, on_line: OnLine | None = None
+    ) -> Completed:
         """Run a command to its end; one that takes too long is ended with its process group."""
 
         async def work() -> Completed:
             async with self._process(command) as process:
-                out, err = await process.said()
+                out, err = await process.said(on_line)
                 return Completed(command, await process.exit_code(), out, err)
 
         return await self._within(timeout_s, work(), f"`{_shown(command)}`")
@@ -122,6 +125,17 @@ class SshTransport:
                 await self._require_success(process, source)
 
         await self._copy(timeout_s, work(), source)
+
+    async def host_key(self) -> str:
+        """Return the public key that the host has shown, and that we have accepted."""
+        key = (await self._open()).get_server_host_key()
+        if key is None:
+            raise TransportError("it has shown no key", host=self._host.name)
+        return key.export_public_key().decode().strip()
+
+    async def connection(self) -> asyncssh.SSHClientConnection:
+        """Return the open connection, for those who talk to it by themselves."""
+        return await self._open()
 
     async def tunnel(self, port: int) -> int:
         """Return a port on our own loopback that leads to `port` on the host's loopback."""

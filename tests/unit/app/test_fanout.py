@@ -1,0 +1,76 @@
+"""One command on many hosts: results, lines, and what is said of failures."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from paceline.app.fanout import HostResult, require_success, run_everywhere
+from paceline.errors import JobFailed, MissingProgram, TransportError
+from paceline.model.command import Command
+from paceline.model.host import Host
+from tests.fakes.transport import FakeHost, FakeProcess, FakeTransport
+
+
+async def _grumble(process: FakeProcess) -> int:
+    process.complain("first\nsecond\n")
+    return 3
+
+
+def links(*machines: FakeHost) -> dict[str, FakeTransport]:
+    """Return the ways to fake hosts, whose names are h0, h1 and so on."""
+    return {
+        f"h{number}": FakeTransport(Host(f"h{number}", "", ""), machine)
+        for number, machine in enumerate(machines)
+    }
+
+
+def test_every_host_answers_whatever_the_others_do() -> None:
+    """One that fails and one that cannot start it do not keep back the third's result."""
+    bad = FakeHost(programs={"echo": _grumble})
+    lines: list[tuple[str, str, str]] = []
+    work = run_everywhere(
+        links(FakeHost(), bad, FakeHost()),
+        Command(("echo", "hi")),
+        on_line=lambda *line: lines.append(line),
+    )
+    good, failed, also = asyncio.run(work)
+    assert (good.exit_code, good.stdout, also.stdout) == (0, "hi\n", "hi\n")
+    assert (failed.exit_code, failed.stderr) == (3, "first\nsecond\n")
+    assert ("h0", "stdout", "hi") in lines
+    assert ("h1", "stderr", "second") in lines
+    missing = asyncio.run(run_everywhere(links(FakeHost()), Command(("nothing",))))
+    assert isinstance(missing[0].error, MissingProgram)
+    assert missing[0].exit_code is None
+
+
+def test_one_failure_names_host_command_code_and_last_words() -> None:
+    """All four stand in the message."""
+    said = "".join(f"line {number}\n" for number in range(9))
+    results = [HostResult("a", 0), HostResult("b", 7, stderr=said)]
+    with pytest.raises(JobFailed) as caught:
+        require_success(Command(("sh", "-c", "exit 7")), results)
+    words = str(caught.value)
+    assert "b: `sh -c 'exit 7'` failed with exit code 7" in words
+    assert "line 8" in words
+    assert "line 0" not in words
+
+
+def test_several_failures_are_all_named() -> None:
+    """Those that could not be reached too; if it is only such, the exit code says so."""
+    gone = TransportError("cannot be reached", host="c", hint="is it on?")
+    results = [HostResult("a", -9), HostResult("b", 0), HostResult("c", None, error=gone)]
+    with pytest.raises(JobFailed) as caught:
+        require_success(Command(("true",)), results)
+    words = str(caught.value)
+    assert words.startswith("2 of 3 hosts failed:")
+    assert "a: `true` was ended by signal 9" in words
+    assert "c: cannot be reached" in words
+    with pytest.raises(TransportError):
+        require_success(Command(("true",)), results[2:])
+
+
+def test_success_is_silent() -> None:
+    """Nothing is raised where nothing failed."""
+    require_success(Command(("true",)), [HostResult("a", 0)])
