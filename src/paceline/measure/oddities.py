@@ -52,17 +52,22 @@ def outlying_runs(good: Sequence[Sample]) -> tuple[str, ...]:
 
 
 def bursts(sample: Sample) -> tuple[str, ...]:
-    """Return in a sentence each stretch of iterations that was slow for all ranks together."""
+    """Return in a sentence which iterations were slow in a row for all ranks together, if any."""
     series = slowest_iterations_s(sample.ranks)
     if len(series) < _FEWEST_ITERATIONS:
         return ()
     typical = median(series)
+    found = list(_slow_stretches(series, typical * BURST_ABOVE))
+    if not found:
+        return ()
+    start, stop = max(found, key=lambda stretch: sum(series[slice(*stretch)]))
     first = len(sample.ranks[0].warmup_s)
-    return tuple(
-        f"sample {sample.index}: iterations {first + start + 1} to {first + stop} took "
-        f"{fmean(series[start:stop]) / typical:.2f} times the median (a burst)"
-        for start, stop in _slow_stretches(series, typical * BURST_ABOVE)
-    )
+    times = fmean(series[start:stop]) / typical
+    worst = f"iterations {first + start + 1} to {first + stop} took {times:.2f} times the median"
+    if len(found) == 1:
+        return (f"sample {sample.index}: {worst} (a burst)",)
+    share = sum(sum(series[slice(*stretch)]) for stretch in found) / sum(series)
+    return (f"sample {sample.index}: {len(found)} bursts, {share:.0%} of its time; {worst}",)
 
 
 def slowest_iterations_s(ranks: Sequence[RankSample]) -> tuple[float, ...]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-DEMO_ITERATIONS = 24
+# A sample of about ten seconds: shorter ones say little on a machine that does other things, too.
+DEMO_ITERATIONS = 60
 DEMO_SAMPLES = 3
 
 

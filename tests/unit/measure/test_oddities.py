@@ -36,6 +36,14 @@ def test_a_burst_is_named_by_its_iterations_and_height() -> None:
     assert found == ("sample 2: iterations 14 to 17 took 2.00 times the median (a burst)",)
 
 
+def test_many_bursts_are_one_sentence() -> None:
+    """On a busy machine they are counted; only the costliest is named by its iterations."""
+    times = ([0.1] * 10 + [0.2] * 5) * 2 + [0.1] * 10 + [0.4] * 5 + [0.1] * 10
+    found = bursts(sample(rank(0, times)))
+    expected = "sample 1: 3 bursts, 50% of its time; iterations 44 to 48 took 4.00 times the median"
+    assert found == (expected,)
+
+
 def test_single_slow_iterations_are_no_burst() -> None:
     """A hiccup here and there is noise."""
     times = [0.1, 0.3] + [0.1] * 8 + [0.3, 0.1] * 2
