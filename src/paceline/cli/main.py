@@ -29,6 +29,7 @@ from paceline.cli import (
     wait,
     watch,
 )
+from paceline.cli.spared import spare
 from paceline.errors import Interrupted, PacelineError, StorageError
 
 _EPILOG = (
@@ -56,8 +57,11 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def build_app() -> typer.Typer:
-    """Return the app with every verb, in the order in which a newcomer meets them."""
+def build_app(words: Sequence[str] | None = None) -> typer.Typer:
+    """Return the app with every verb, in the order in which a newcomer meets them.
+
+    With the words of a command line, only the verb that they name has its options.
+    """
     app = typer.Typer(
         name="paceline",
         help="Train a PyTorch model on many machines, and measure how the training scales.",
@@ -105,6 +109,8 @@ def build_app() -> typer.Typer:
         data,
     ):
         verb.register(app)
+    if words is not None:
+        spare(app, words)
     return app
 
 
@@ -163,4 +169,4 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line and exit with its code."""
     show.ready_streams()
     words, debug = _take_debug(list(sys.argv[1:] if argv is None else argv))
-    sys.exit(_run(build_app(), words, debug=debug))
+    sys.exit(_run(build_app(words), words, debug=debug))

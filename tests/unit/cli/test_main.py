@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -46,6 +48,28 @@ def test_every_verb_helps_with_an_example(verb: str) -> None:
     assert "Example" in done.stdout
 
 
+def test_verbs_that_are_not_asked_for_are_still_there() -> None:
+    """Their names and sentences are listed, and the nearest one is named for a wrong word."""
+    whole, listed = entry.build_app(), entry.build_app(["--help"])
+    of = [[command.name or command.callback.__name__ for command in app.registered_commands
+           if command.callback is not None] for app in (whole, listed)]  # fmt: skip
+    assert of[0] == of[1]
+    told = run_main("stduy")
+    assert told.returncode == 2
+    assert "Did you mean 'study'?" in told.stderr
+
+
+def test_the_shell_is_told_the_options_of_a_verb() -> None:
+    """Completion knows verbs and their options, though most verbs are emptied otherwise."""
+    asked = {"COMP_WORDS": "paceline study --sam", "COMP_CWORD": "2"}
+    done = subprocess.run(
+        [Path(sys.executable).with_name("paceline")],
+        env={**os.environ, "_PACELINE_COMPLETE": "complete_bash", **asked},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "--samples" in done.stdout, done.stderr
+
+
 @pytest.mark.parametrize("words", [("nonsense",), ("train", "--nonsense"), ("data", "fetch")])
 def test_wrong_words_exit_with_two(words: tuple[str, ...]) -> None:
     """Words that do not parse are a usage error on stderr."""
@@ -63,7 +87,7 @@ def test_an_error_is_said_with_its_hint(
     def fail(**_: object) -> None:
         raise JobFailed("rank-1 failed", host="b", hint="look there")
 
-    monkeypatch.setattr(entry, "build_app", lambda: fail)
+    monkeypatch.setattr(entry, "build_app", lambda _words: fail)
     with pytest.raises(SystemExit) as end:
         entry.main(["train"])
     assert end.value.code == 5
@@ -76,7 +100,7 @@ def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(**_: object) -> None:
         raise PacelineError("broken")
 
-    monkeypatch.setattr(entry, "build_app", lambda: fail)
+    monkeypatch.setattr(entry, "build_app", lambda _words: fail)
     with pytest.raises(PacelineError):
         entry.main(["train", "--debug"])
 
@@ -98,7 +122,7 @@ def test_a_fault_of_ours_is_not_a_traceback(
     def fail(**_: object) -> None:
         raise KeyError("oops")
 
-    monkeypatch.setattr(entry, "build_app", lambda: fail)
+    monkeypatch.setattr(entry, "build_app", lambda _words: fail)
     with pytest.raises(SystemExit) as end:
         entry.main([])
     assert end.value.code == 1
