@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import re
 import shutil
 import subprocess
@@ -15,11 +14,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.cifar import write_cifar
 from tests.fakes.nursery import environment, free_port, launched, nursery
 
 pytestmark = [pytest.mark.e2e, pytest.mark.torch]
 pytest.importorskip("torch")
-numpy = pytest.importorskip("numpy")
+pytest.importorskip("numpy")
 
 ROOT = Path(__file__).resolve().parents[2]
 # To the letter what the users type.
@@ -71,27 +71,8 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Clone:
     )  # fmt: skip
     if known.returncode == 0:
         pytest.skip("Paceline is installed for every Python here")
-    write_cifar(path / "cifar10" / "cifar-10-batches-py")
+    write_cifar(path / "cifar10", IMAGES)
     return made
-
-
-def write_cifar(folder: Path) -> None:
-    """Write what the official archive unpacks to, with fewer images."""
-    folder.mkdir(parents=True)
-    random = numpy.random.default_rng(0)
-    counts = {f"data_batch_{number}": 6 + 2 * (number < 2) for number in range(1, 6)}
-    assert sum(counts.values()) == IMAGES
-    for name, count in {**counts, "test_batch": 16}.items():
-        content = {
-            b"batch_label": name.encode(),
-            b"labels": [index % 10 for index in range(count)],
-            b"data": random.integers(0, 256, (count, 3072), dtype=numpy.uint8),
-            b"filenames": [b"%d.png" % index for index in range(count)],
-        }
-        (folder / name).write_bytes(pickle.dumps(content, protocol=2))
-    names = ["airplane", "automobile", "bird", "cat", "deer"]
-    names += ["dog", "frog", "horse", "ship", "truck"]
-    (folder / "batches.meta").write_bytes(pickle.dumps({"label_names": names}, protocol=2))
 
 
 @pytest.fixture(autouse=True)

@@ -1,44 +1,19 @@
-"""A tutorial as a list of commands, so that tests run what its readers copy."""
+"""A tutorial as a list of commands, so that tests type what its readers copy."""
 
 from __future__ import annotations
 
-import shlex
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 
-STORIES = Path(__file__).resolve().parents[2] / "docs" / "stories"
+from tests.fakes.terminal import Terminal
+
+ROOT = Path(__file__).resolve().parents[2]
+STORIES = ROOT / "docs" / "stories"
 _PROMPT = "$ "
 _MORE = "\\"
-
-
-class Tutorial:
-    """The commands of a page, each of which a test has to account for."""
-
-    def __init__(self, name: str) -> None:
-        self.commands = commands_of(STORIES / f"{name}.md")
-        self._left = list(self.commands)
-
-    def command(self, beginning: str, **instead: str) -> str:
-        """Return the next command that begins like this, with other words in place of the page's.
-
-        `instead` names what a test must do differently: an underscore stands for what is no
-        letter, digit or underscore, so `ADDRESS_1="10.0.0.1"` is for the reader's own values.
-        """
-        found = next((line for line in self._left if line.startswith(beginning)), None)
-        assert found is not None, f"the tutorial has no {beginning!r} (any more) in {self._left}"
-        self._left.remove(found)
-        for old, new in instead.items():
-            assert old in found, f"the tutorial's {found!r} has no {old}"
-            found = found.replace(old, new)
-        return found
-
-    def skip(self, beginning: str, why: str) -> None:
-        """Leave out a command that cannot be run in a test, for a reason."""
-        assert why
-        self.command(beginning)
-
-    def expect_all_used(self) -> None:
-        """Fail where the page has commands that no test has run."""
-        assert self._left == []
 
 
 def commands_of(page: Path) -> list[str]:
@@ -52,19 +27,70 @@ def commands_of(page: Path) -> list[str]:
             found[-1] = f"{found[-1].removesuffix(_MORE).rstrip()} {line.strip()}"
             going_on = line.endswith(_MORE)
         elif inside and line.startswith(_PROMPT):
-            found.append(line.removeprefix(_PROMPT).partition("   #")[0].rstrip())
+            found.append(line.removeprefix(_PROMPT).rstrip())
             going_on = line.endswith(_MORE)
     return found
 
 
-def verbs_of(command: str) -> list[list[str]]:
-    """Return the words of each call of paceline in a command, without what the shell takes."""
-    calls: list[list[str]] = []
-    for part in shlex.split(command, comments=True):
-        if part == "paceline":
-            calls.append([])
-        elif part in {"&&", "|", ">", "&", ";", "||"}:
-            calls.append(["-"])
-        elif calls and calls[-1] != ["-"]:
-            calls[-1].append(part)
-    return [call for call in calls if call != ["-"]]
+class Tutorial:
+    """A reader at a terminal, who types the commands of a page one after the other.
+
+    `instead` has the reader's own words for those of the page, such as addresses.
+    """
+
+    def __init__(self, name: str, terminal: Terminal, instead: Mapping[str, str]) -> None:
+        self._left = commands_of(STORIES / f"{name}.md")
+        self._terminal = terminal
+        self._instead = instead
+        (terminal.folder / "examples").mkdir(exist_ok=True)
+
+    def example(self, name: str, changes: Mapping[str, str]) -> None:
+        """Copy an example into the reader's folder; `changes` make it small enough for a test."""
+        text = (ROOT / "examples" / name).read_text()
+        for old, new in changes.items():
+            assert old in text, f"{name} has no {old!r}"
+            text = text.replace(old, new)
+        self._terminal.file(f"examples/{name}", text)
+
+    def type(self, beginning: str, timeout_s: float = 300.0) -> subprocess.CompletedProcess[str]:
+        """Type the next command of the page, which begins like this, and wait for its end."""
+        return subprocess.run(
+            ["bash", "-c", self._next(beginning)],
+            cwd=self._terminal.folder, env=self._env(), stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, timeout=timeout_s, check=False,
+        )  # fmt: skip
+
+    def begin(self, beginning: str) -> subprocess.Popen[bytes]:
+        """Type the next command into a terminal of its own, and return while that is open."""
+        return subprocess.Popen(
+            ["bash", "-c", self._next(beginning)],
+            cwd=self._terminal.folder, env=self._env(), stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+
+    def see(self, beginning: str, timeout_s: float = 300.0) -> str:
+        """Type the next command, which must succeed, and return what it prints."""
+        done = self.type(beginning, timeout_s)
+        assert done.returncode == 0, f"{beginning}: {done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    def skip(self, beginning: str, *, because: str) -> None:
+        """Pass over a command that a test cannot run."""
+        assert because
+        self._next(beginning)
+
+    def expect_end(self) -> None:
+        """Fail where the page goes on."""
+        assert self._left == []
+
+    def _next(self, beginning: str) -> str:
+        line = self._left.pop(0)
+        assert line.startswith(beginning), f"the page goes on with {line!r}"
+        for old, new in self._instead.items():
+            line = line.replace(old, new)
+        return line
+
+    def _env(self) -> dict[str, str]:
+        programs = Path(sys.executable).parent
+        path = f"{programs}:{os.environ.get('PATH', '')}"
+        return {**self._terminal.env, "PATH": path, "HOME": str(self._terminal.home)}

@@ -12,25 +12,37 @@ import pytest
 from paceline.events import Epoch, Iteration, parse_events
 from paceline.model.host import Cluster, Host, HostFacts
 from paceline.model.plan import RunPlan
-from paceline.model.spec import load_spec
+from paceline.model.spec import Spec, load_spec
 from paceline.planning.run import plan_run
 from paceline.planning.study import plan_study
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
-HERE = Cluster("here", "local", (Host("here", "127.0.0.1", "127.0.0.1"),))
-FACTS = {"here": HostFacts("here", cores=2)}
+CORES = 2
+
+
+def hosts_of(spec: Spec) -> dict[str, HostFacts]:
+    """Return the hosts that an example asks for, each with as few cores as people may have."""
+    wanted = [
+        spec.cluster.nodes or 1,
+        len(spec.cluster.hosts),
+        *(spec.study.grid or {}).get("nodes", ()),
+    ]
+    names = [f"host{number}" for number in range(max(int(count) for count in wanted))]
+    return {name: HostFacts(name, cores=CORES) for name in names}
 
 
 def first_run(example: Path, folder: Path) -> RunPlan:
     """Return the plan of the first sample of an example."""
     spec = load_spec(example)
-    study = plan_study(spec, tuple(FACTS.values()))
+    facts = hosts_of(spec)
+    study = plan_study(spec, tuple(facts.values()))
+    hosts = tuple(Host(name, f"192.0.2.{n}", f"10.0.0.{n}") for n, name in enumerate(facts, 1))
     return plan_run(
         spec,
         study.samples[0].configuration,
-        HERE,
-        FACTS,
+        Cluster("here", "local", hosts),
+        facts,
         "r1",
         job_folder=str(folder),
         python=sys.executable,
@@ -51,7 +63,7 @@ def test_every_example_can_be_planned(example: Path, tmp_path: Path) -> None:
     """It loads without mistakes, bears its own name, and leads to commands on two cores."""
     spec = load_spec(example)
     assert spec.name == example.stem
-    assert plan_study(spec, tuple(FACTS.values())).samples
+    assert plan_study(spec, tuple(hosts_of(spec).values())).samples
     assert first_run(example, tmp_path).hosts[0].processes
 
 
