@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
+from paceline.model.calibration import Calibration
 from paceline.model.command import Command, Completed
 from paceline.model.host import Cluster, Host
 from paceline.model.live import RunNow
@@ -144,6 +145,18 @@ class RunStore(Protocol):
 
     def write_result(self, study: StudyRecord, name: str, data: bytes) -> Path:
         """Write a result file of a study, atomically."""
+        ...
+
+
+class Calibrations(Protocol):
+    """What was measured of hosts, kept from one command to the next."""
+
+    def known(self, key: str) -> Calibration | None:
+        """Return what was kept under a key; None where there is nothing."""
+        ...
+
+    def keep(self, key: str, calibration: Calibration) -> None:
+        """Keep it, in the place of what was there."""
         ...
 
 

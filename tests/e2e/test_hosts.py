@@ -373,3 +373,68 @@ def test_every_host_that_cannot_be_reached_is_named(
     assert done.returncode == 6
     assert all(address in done.stderr for address in gone)
     assert terminal.results() == []
+
+
+HANGS = """\
+import os, time, torch, torch.distributed as dist
+from paceline.events import Reporter
+
+def fetch_from_nowhere():
+    time.sleep(600)
+
+dist.init_process_group("gloo")
+with Reporter() as progress:
+    dist.all_reduce(torch.ones(1))
+    progress.iteration(0)
+    if os.environ["RANK"] == "1":
+        fetch_from_nowhere()
+    dist.all_reduce(torch.ones(1))
+"""
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("launcher", ["direct", "torchrun"])
+def test_a_rank_that_hangs_is_named_with_its_stack(
+    hosts: tuple[SshHost, ...], terminal: Terminal, launcher: str
+) -> None:
+    """Of two hosts that get nowhere, the one whose rank does not just wait is what people see."""
+    script = terminal.file("hangs.py", HANGS)
+    words = ("--script", str(script), "--launcher", launcher, "-s", "job.hang_timeout=5s")
+    done = terminal.paceline("train", "spec.yaml", *words)
+    assert done.returncode == 5, done.stderr
+    assert "rank 1 hangs: no output, no event for" in done.stderr
+    assert "in fetch_from_nowhere" in done.stderr
+    assert f"[{hosts[1].address}]" in done.stderr or hosts[1].address in done.stderr
+    assert [at_work(host) for host in hosts] == [[], []]
+
+
+FAILS_ONCE = """\
+import os, torch, torch.distributed as dist
+attempt = int(os.environ["TORCHELASTIC_RESTART_COUNT"])
+dist.init_process_group("gloo")
+one = torch.ones(1)
+dist.all_reduce(one)
+if attempt == 0 and os.environ["RANK"] == "1":
+    raise SystemExit(3)
+dist.all_reduce(one)
+os.write(1, f"rank {os.environ['RANK']} attempt {attempt} sum {int(one)}\\n".encode())
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("rendezvous", ["static", "c10d"])
+def test_torchrun_starts_the_ranks_of_all_hosts_again(
+    hosts: tuple[SshHost, ...], terminal: Terminal, rendezvous: str
+) -> None:
+    """A rank that fails on one host is a new attempt on both, which then succeeds."""
+    script = terminal.file("once.py", FAILS_ONCE)
+    words = ("-s", "job.max_restarts=2", "-s", f"job.rendezvous={rendezvous}")
+    done = terminal.paceline(
+        "train", "spec.yaml", "--script", str(script), "--launcher", "torchrun", *words
+    )
+    assert done.returncode == 0, done.stderr
+    told = [line.split() for line in done.stdout.splitlines() if " sum " in line]
+    assert sorted((line[1], line[-1]) for line in told) == [("0", "4"), ("1", "4")]
+    assert all(int(line[3]) > 0 for line in told if line[1] == "1")
+    assert [at_work(host) for host in hosts] == [[], []]

@@ -10,11 +10,13 @@ from paceline.api.wiring import (
     SpecLike,
     SystemClock,
     load,
+    open_calibrations,
     open_store,
     results_folder,
     state_home,
     wire,
 )
+from paceline.app.calibration import calibration_of
 from paceline.app.doctor import (
     Check,
     check_folder,
@@ -27,6 +29,7 @@ from paceline.app.pairs import check_pairs, version_faults
 from paceline.app.workplace import chosen_interface, ends_of, meeting_port, open_workplace
 from paceline.datasets import locate
 from paceline.errors import Interrupted, PacelineError
+from paceline.model.calibration import Calibration
 from paceline.model.spec import Spec
 
 
@@ -53,6 +56,20 @@ def _looked(name: str, look: Callable[[], Sequence[Check]]) -> Sequence[Check]:
         return [Check(name, "fail", str(error), error.hint)]
     except OSError as error:
         return [Check(name, "fail", str(error), "look at the rights of that path")]
+
+
+def calibrate(spec: SpecLike = None, *, overrides: Sequence[str] = ()) -> Calibration:
+    """Measure what the hosts of a spec and their links can do, and keep it."""
+    loaded = load(spec, overrides)
+
+    async def work() -> Calibration:
+        wiring, clock = wire(loaded), SystemClock()
+        async with open_workplace(wiring.provider, wiring.ground, open_store(), clock) as place:
+            port = meeting_port(place, loaded)
+            kept = open_calibrations()
+            return await calibration_of(ends_of(place), port, kept, clock.now(), anew=True)
+
+    return complete(work())
 
 
 async def _check_hosts(spec: Spec) -> tuple[Check, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,25 +13,28 @@ from paceline.api.wiring import (
     SpecLike,
     SystemClock,
     load,
+    open_calibrations,
     open_store,
     wire,
 )
+from paceline.app.calibration import calibration_of
 from paceline.app.places import Places
 from paceline.app.planning import plan_everything
 from paceline.app.provenance import code_digest, code_folder, provenance_of
 from paceline.app.publish import Publisher
 from paceline.app.study import StudyRunner
-from paceline.app.workplace import Workplace, open_workplace
+from paceline.app.workplace import Workplace, ends_of, meeting_port, open_workplace
 from paceline.datasets import locate
 from paceline.errors import Interrupted, NotFound, PacelineError, StorageError, UsageError
 from paceline.measure.comparing import compare as compare_summaries
+from paceline.model.calibration import to_plain as to_plain_calibration
 from paceline.model.plan import PlanReport
 from paceline.model.record import RunState, StudyRecord
 from paceline.model.spec import Spec, load_spec, to_plain
 from paceline.model.summary import StudyOutcome, StudySummary
 from paceline.planning.demo import demo_mapping
 from paceline.planning.study import baseline_of, plan_study
-from paceline.ports import RunStore, StudyObserver
+from paceline.ports import Clock, RunStore, StudyObserver
 from paceline.reporting import comparing
 from paceline.store.files import write_atomically
 from paceline.transports.local import LocalTransport
@@ -103,7 +106,10 @@ async def _study(
         # Locked before anything is written: a second one must not change the first one's plan.
         with store.lock(planned.name):
             here = LocalTransport(place.cluster.master)
-            provenance = await provenance_of(place, code_folder(spec), here)
+            provenance = {
+                **await provenance_of(place, code_folder(spec), here),
+                **await _calibration(place, spec, clock),
+            }
             record = store.open_study(planned, to_plain(spec), provenance)
             publisher = Publisher(store, record, planned, spec)
             runner = StudyRunner(places, place.pad, spec, planned, record, observer, publisher)
@@ -115,6 +121,15 @@ async def _study(
                     publisher.finish(store.runs(study=str(record.folder)))
                 raise
             return publisher.finish(store.runs(study=str(record.folder)))
+
+
+async def _calibration(place: Workplace, spec: Spec, clock: Clock) -> Mapping[str, object]:
+    """Return what the hosts can do, as this sitting has measured it."""
+    if not spec.study.calibrate:
+        return {}
+    port = meeting_port(place, spec)
+    found = await calibration_of(ends_of(place), port, open_calibrations(), clock.now())
+    return {"calibration": to_plain_calibration(found)}
 
 
 def demo_spec() -> Spec:

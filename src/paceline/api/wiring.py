@@ -26,6 +26,7 @@ from paceline.planning.hosts import hosts_of
 from paceline.ports import Provider, Transport
 from paceline.providers.hosts import HostsProvider
 from paceline.providers.local import LocalProvider
+from paceline.store.calibrations import CalibrationFiles
 from paceline.store.files import storage_errors
 from paceline.store.index import Index
 from paceline.store.runs import FileRunStore
@@ -72,6 +73,11 @@ def open_store(results: Path | str | None = None) -> FileRunStore:
     """Return the run store of this user."""
     index = Index(state_home() / "index.sqlite")
     return FileRunStore(results_folder(results), index, SystemClock())
+
+
+def open_calibrations() -> CalibrationFiles:
+    """Return what was measured of hosts so far."""
+    return CalibrationFiles(state_home() / "calibrations")
 
 
 def load(spec: SpecLike, overrides: Sequence[str] = ()) -> Spec:

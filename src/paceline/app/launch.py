@@ -16,7 +16,7 @@ from paceline.model.command import Command
 from paceline.model.plan import HostPlan, RunPlan
 from paceline.model.record import Failure, RunRecord, RunState
 from paceline.ports import Clock, Provider, RunStore, Transport
-from paceline.supervisor.job import EVENTS_FOLDER, LOGS_FOLDER, OUT_FOLDER, JobState
+from paceline.supervisor.job import EVENTS_FOLDER, HUNG, LOGS_FOLDER, OUT_FOLDER, JobState
 
 _OWNER_SETTLES_WITHIN_S = 30.0
 _COLLECTED = (EVENTS_FOLDER, LOGS_FOLDER, OUT_FOLDER)
@@ -210,6 +210,9 @@ def outcome_of(record: RunRecord, states: Mapping[str, JobState], *, now: float)
 
 
 def _first_failure(states: Mapping[str, JobState]) -> Failure | None:
+    hung = _hang(states)
+    if hung is not None:
+        return hung
     failed = [
         (state.processes[first.process].ended_at or 0.0, name, first)
         for name, state in states.items()
@@ -225,6 +228,26 @@ def _first_failure(states: Mapping[str, JobState]) -> Failure | None:
         exit_code=first.exit_code,
         excerpt=first.excerpt,
     )
+
+
+def _hang(states: Mapping[str, JobState]) -> Failure | None:
+    """Return the failure of a job that hung: the rank that waits for nobody, and all stacks.
+
+    What failed on other hosts did so because the ranks that hung were ended.
+    """
+    found = [
+        (first.waits, name, first)
+        for name, state in states.items()
+        if state.outcome == HUNG and (first := state.first_failure) is not None
+    ]
+    if not found:
+        return None
+    found.sort(key=lambda item: item[0])
+    _, host, first = found[0]
+    several = len(states) > 1
+    stacks = [f"on {name}\n{item.excerpt}" if several else item.excerpt for _, name, item in found]
+    hint = "`job.hang_timeout` says how long ranks may get nowhere; null waits for ever"
+    return Failure(first.reason, first.process, host, excerpt="\n\n".join(stacks), hint=hint)
 
 
 def _ending(exit_code: int | None) -> str:

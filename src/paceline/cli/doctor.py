@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from paceline.cli import options, show
+from paceline.cli.render_calibration import calibration_text
 from paceline.errors import EnvironmentFault
 
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command(epilog="Example: paceline doctor")(doctor)
+    app.command(epilog="Examples: paceline doctor   |   paceline doctor --hosts A,B --calibrate")(
+        doctor
+    )
 
 
 def doctor(
@@ -18,12 +23,25 @@ def doctor(
     sets: options.Sets = None,
     hosts: options.Hosts = None,
     accept_keys: options.AcceptKeys = None,
+    calibrate: Annotated[
+        bool,
+        typer.Option(
+            "--calibrate", help="Measure what the hosts and their links can do, and print that."
+        ),
+    ] = False,
     json: options.Json = False,
 ) -> None:
     """Look at everything that a run needs, and say what is missing and what to do."""
     from paceline import api
 
     words = options.overrides(sets, **options.cluster(hosts, accept_keys))
+    if calibrate:
+        found = api.calibrate(spec, overrides=words)
+        if json:
+            show.out_json(found)
+        else:
+            show.out(calibration_text(found))
+        return
     checks = api.doctor(spec, overrides=words)
     if json:
         show.out_json(checks)

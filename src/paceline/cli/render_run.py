@@ -30,7 +30,8 @@ def failure_of(record: RunRecord) -> PacelineError:
         return Interrupted(f"{record.run_id} was stopped", hint=f"files: {record.folder}")
     if failure is None:
         return JobFailed(f"{record.run_id} is {record.state.value}", hint=f"see {record.folder}")
-    if failure.process is not None and failure.exit_code is None:
+    # One that hung has no exit code either, but comes with a hint.
+    if failure.process is not None and failure.exit_code is None and failure.hint is None:
         return MissingProgram(failure.excerpt, host=failure.host, hint="is it installed there?")
     return JobFailed(
         f"{record.run_id}: {failure_words(failure)}",

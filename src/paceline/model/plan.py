@@ -152,6 +152,7 @@ class RunPlan:
     python: str = ""
     import_path: str | None = None
     timeout_s: float | None = None
+    hang_timeout_s: float | None = None
     notes: tuple[str, ...] = ()
 
     @property

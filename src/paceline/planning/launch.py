@@ -105,6 +105,7 @@ def direct(launch: Launch) -> tuple[HostPlan, ...]:
 def torchrun(launch: Launch) -> tuple[HostPlan, ...]:
     """Start one torchrun on every host; it starts the ranks there."""
     procs = launch.configuration.procs_per_node
+    group_ranks = _group_ranks(launch)
 
     def process(node_rank: int) -> ProcessPlan:
         command = Command(
@@ -112,7 +113,7 @@ def torchrun(launch: Launch) -> tuple[HostPlan, ...]:
             env={**launch.environment(node_rank), "NODE_RANK": str(node_rank)},
             cwd=launch.workdir(node_rank),
         )
-        first = node_rank * procs
+        first = group_ranks[node_rank] * procs
         ranks = tuple(range(first, first + procs))
         return ProcessPlan(name=f"torchrun-{node_rank}", command=command, ranks=ranks)
 
@@ -125,17 +126,52 @@ def torchrun(launch: Launch) -> tuple[HostPlan, ...]:
 def _torchrun_words(launch: Launch, node_rank: int) -> tuple[str, ...]:
     """Return torchrun's own part of the line.
 
-    The address and the port are those of the static rendezvous, torchrun's default: ranks are
-    numbered by node rank, and not in the order in which hosts turn up. The log folder keeps it
-    from leaving one of its own in /tmp.
+    The log folder keeps it from leaving one of its own in /tmp.
     """
     configuration, job = launch.configuration, launch.spec.job
     words = [launch.python(node_rank), "-m", "torch.distributed.run"]
-    words += ["--nnodes", str(configuration.nodes), "--node-rank", str(node_rank)]
+    words += ["--nnodes", str(configuration.nodes)]
+    static = job.rendezvous == "static"
+    words += ["--node-rank", str(node_rank)] if static else []
     words += ["--nproc-per-node", str(configuration.procs_per_node)]
-    words += ["--master-addr", launch.master_address, "--master-port", str(launch.master_port)]
-    if configuration.nodes > 1:
-        words += ["--rdzv-conf", f"timeout={_RENDEZVOUS_TIMEOUT_S}"]
+    words += _meet_static(launch) if static else _meet_c10d(launch, node_rank)
     if job.max_restarts:
         words += ["--max-restarts", str(job.max_restarts)]
     return (*words, "--log-dir", f"{launch.places[node_rank].job_folder}/torchrun")
+
+
+def _meet_static(launch: Launch) -> list[str]:
+    """Return the words of torchrun's default: ranks are numbered by node rank."""
+    words = ["--master-addr", launch.master_address, "--master-port", str(launch.master_port)]
+    if launch.configuration.nodes > 1:
+        words += ["--rdzv-conf", f"timeout={_RENDEZVOUS_TIMEOUT_S}"]
+    return words
+
+
+def _meet_c10d(launch: Launch, node_rank: int) -> list[str]:
+    """Return the words of the rendezvous that gathers all hosts again after a failure.
+
+    It would guess by names which host keeps the store, and which address is whose.
+    """
+    keeps_store = int(node_rank == 0)
+    return [
+        *("--rdzv-backend", "c10d"),
+        *("--rdzv-endpoint", f"{launch.master_address}:{launch.master_port}"),
+        *("--rdzv-id", f"paceline-{launch.master_port}"),
+        *("--rdzv-conf", f"join_timeout={_RENDEZVOUS_TIMEOUT_S},is_host={keeps_store}"),
+        *("--local-addr", _own_address(launch, node_rank)),
+    ]
+
+
+def _own_address(launch: Launch, node_rank: int) -> str:
+    alone = launch.configuration.nodes == 1
+    return launch.master_address if alone else launch.cluster.hosts[node_rank].peer_address
+
+
+def _group_ranks(launch: Launch) -> list[int]:
+    """Return which part of the ranks each host has: c10d orders the hosts by their addresses."""
+    places = range(launch.configuration.nodes)
+    if launch.spec.job.rendezvous != "c10d":
+        return list(places)
+    order = sorted(places, key=lambda node_rank: _own_address(launch, node_rank))
+    return [order.index(node_rank) for node_rank in places]

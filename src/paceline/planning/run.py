@@ -69,6 +69,7 @@ def plan_run(
         python=python,
         import_path=import_path,
         timeout_s=spec.job.timeout,
+        hang_timeout_s=spec.job.hang_timeout,
         notes=tuple(_notes(configuration, launch.facts)),
     )
 

@@ -27,7 +27,7 @@ _AXES = ("nodes", "procs_per_node", "batch_size", "global_batch_size", *TRAIT_AX
 # What a job may change without making its earlier samples incomparable.
 _NO_EFFECT = (
     "procs_per_node", "timeout", "oversubscribe", "max_restarts", "master_port", "unit", "workdir",
-    "sync",
+    "sync", "hang_timeout", "rendezvous",
 )  # fmt: skip
 
 

@@ -85,7 +85,7 @@ def plan_to_plain(plan: RunPlan) -> dict[str, Any]:
         name: getattr(plan, name)
         for name in (
             "run_id", "launcher", "master_address", "master_port",
-            "job_folder", "python", "import_path", "timeout_s",
+            "job_folder", "python", "import_path", "timeout_s", "hang_timeout_s",
         )
     }  # fmt: skip
     return {

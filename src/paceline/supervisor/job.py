@@ -44,6 +44,7 @@ FAILED = "failed"
 STOPPED = "stopped"
 TIMEOUT = "timeout"
 LOST = "lost"
+HUNG = "hung"
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,7 @@ class Job:
     timeout_s: float | None = None
     grace_s: float = DEFAULT_GRACE_S
     endings: tuple[tuple[str, ...], ...] = ()
+    hang_timeout_s: float | None = None
 
     def to_json(self) -> str:
         """Return the text of `job.json`."""
@@ -95,6 +97,7 @@ class Job:
             timeout_s=data.get("timeout_s"),
             grace_s=data.get("grace_s", DEFAULT_GRACE_S),
             endings=tuple(tuple(words) for words in data.get("endings") or ()),
+            hang_timeout_s=data.get("hang_timeout_s"),
         )
 
 
@@ -112,13 +115,15 @@ class ProcessState:
 class FirstFailure:
     """The process that failed before any other, and the part of its log that says why.
 
-    `reason` is one sentence; `exit_code` is None for a process that could not be started.
+    `reason` is one sentence; `exit_code` is None for a process that could not be started, or that
+    hangs. `waits` says of a hang that the ranks of this host only wait for those of others.
     """
 
     process: str
     exit_code: int | None
     excerpt: str
     reason: str = ""
+    waits: bool = False
 
 
 @dataclass(frozen=True)
@@ -126,8 +131,9 @@ class JobState:
     """Where a job stands.
 
     `phase` is `starting`, `running` or `ended`; `outcome`, once ended, is `succeeded`,
-    `failed`, `stopped` (on request), `timeout`, or `lost` (the supervisor is gone and left no
-    outcome). `supervisor_start` tells our supervisor from a stranger that has its old pid.
+    `failed`, `stopped` (on request), `timeout`, `hung` (its ranks got nowhere), or `lost` (the
+    supervisor is gone and left no outcome). `supervisor_start` tells our supervisor from a
+    stranger that has its old pid.
     `ended_at` is when nothing of the job was left; `wall_s` is the time from the first start to
     the last end among the job's processes. `detail` says in one sentence why the job ended.
     """

@@ -15,13 +15,17 @@ _DEAD_STATES = frozenset({"Z", "X", "x"})
 
 @dataclass(frozen=True)
 class ProcessEntry:
-    """One process; `started` tells it from a later one with the same pid."""
+    """One process; `started` tells it from a later one with the same pid.
+
+    `ticks` is what it has computed so far, in ticks of the clock.
+    """
 
     pid: int
     parent: int
     session: int
     started: str
     alive: bool
+    ticks: int = 0
 
 
 def boot_id() -> str:
@@ -48,6 +52,7 @@ def entry_of(pid: int) -> ProcessEntry | None:
         session=int(words[3]),
         started=words[19],
         alive=words[0] not in _DEAD_STATES,
+        ticks=int(words[11]) + int(words[12]),
     )
 
 
@@ -91,7 +96,7 @@ def marked(variables: dict[str, str]) -> list[ProcessEntry]:
     return [
         entry
         for entry in all_entries()
-        if entry.alive and entry.pid not in ours and wanted <= _environment(entry.pid)
+        if entry.alive and entry.pid not in ours and wanted <= environment_of(entry.pid)
     ]
 
 
@@ -102,7 +107,8 @@ def _line_of_descent(pid: int) -> Iterator[int]:
         entry = entry_of(entry.parent) if entry.parent else None
 
 
-def _environment(pid: int) -> set[bytes]:
+def environment_of(pid: int) -> set[bytes]:
+    """Return the variables that a process was started with, as `NAME=VALUE`."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             return set(file.read().split(b"\0"))

@@ -19,9 +19,11 @@ from paceline.supervisor.blame import failure_of, failure_to_start, first_to_fai
 from paceline.supervisor.course import Course
 from paceline.supervisor.endings import carry_out
 from paceline.supervisor.files import STOP_FILE, JobFolder, remove
+from paceline.supervisor.hanging import hang_failure
 from paceline.supervisor.job import (
     ENDED,
     FAILED,
+    HUNG,
     RUNNING,
     STARTING,
     STOPPED,
@@ -32,7 +34,9 @@ from paceline.supervisor.job import (
     JobState,
     ProcessState,
 )
+from paceline.supervisor.pulse import Pulse
 from paceline.supervisor.spawn import Prctl, Program, StartFailure, spawn
+from paceline.supervisor.stacks import dump, rank_processes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,6 +50,8 @@ _LONGEST_WAIT_S = 5.0
 _ENDING_WAIT_S = 0.05
 _RETRY_SAVE_S = 1.0
 _KEEP_TRYING_S = 600.0
+# A stop that comes after so much of the patience with silent ranks has that silence as its reason.
+_HALF_SILENT = 0.5
 
 
 def note(text: str) -> None:
@@ -71,6 +77,7 @@ class Supervisor:
         self._last_ended: float | None = None
         self._unsaved = True
         self._seen_at = time.monotonic()
+        self._pulse = Pulse(folder, job.processes, self._seen_at)
         self._state = JobState(
             job.job_id,
             STARTING,
@@ -109,6 +116,7 @@ class Supervisor:
         env = {
             **os.environ,
             "PYTHONUNBUFFERED": "1",
+            "PYTHONFAULTHANDLER": "1",
             **process.env,
             **self._folder.variables(self._job.job_id),
         }
@@ -148,6 +156,8 @@ class Supervisor:
         deadline = self._course.next_deadline()
         if deadline is not None:
             wait_s = min(wait_s, max(0.0, deadline - time.monotonic()))
+        if self._job.hang_timeout_s is not None:
+            wait_s = min(wait_s, self._job.hang_timeout_s / 4)
         if self._unsaved:
             wait_s = min(wait_s, _RETRY_SAVE_S)
         if self._course.ending:
@@ -187,6 +197,7 @@ class Supervisor:
         self._update(first_failure=failure, detail=failure.reason)
 
     def _decide(self, word: int | None) -> None:
+        self._mind_silence(_HALF_SILENT if word in _STOP_SIGNALS else 1.0)
         if word in _STOP_SIGNALS:
             asked = self._folder.asked_grace_s()
             grace_s = self._job.grace_s if asked is None else asked
@@ -197,6 +208,24 @@ class Supervisor:
         if self._is_forsaken():
             note("the job's folder is gone, and nobody can ask about the job: it is ended")
             self._course = self._course.heading(STOPPED, now, self._job.grace_s)
+
+    def _mind_silence(self, share: float) -> None:
+        """End a job that has got nowhere for that share of the time that it may."""
+        limit_s, now = self._job.hang_timeout_s, time.monotonic()
+        if limit_s is None or self._course.ending:
+            return
+        self._pulse.look(self._names, now)
+        if not self._pulse.hung(self._course.running, share * limit_s, now):
+            return
+        silences = {name: self._pulse.silent_s(name, now) for name in self._course.running}
+        silent = (name for name in silences if silences[name] >= share * limit_s)
+        names = sorted(silent, key=lambda name: -silences[name])
+        # Settled before the ranks are asked: what their end does to others is no news any more.
+        self._course = self._course.heading(HUNG, now, self._job.grace_s)
+        stacks = dump(self._folder, rank_processes(self._names))
+        failure = hang_failure(stacks, names, silences[names[0]])
+        note(failure.reason)
+        self._update(first_failure=failure, detail=failure.reason)
 
     def _is_forsaken(self) -> bool:
         """Whether the folder was gone at two looks: a disk may come back."""
@@ -259,7 +288,8 @@ class Supervisor:
     def _complete_failure(self) -> FirstFailure | None:
         """Read the log again: who was blamed may have written on while it ended."""
         failure = self._state.first_failure
-        if failure is None or self._state.processes[failure.process].pid is None:
+        hung = self._course.outcome == HUNG
+        if failure is None or hung or self._state.processes[failure.process].pid is None:
             return failure
         exit_code = self._state.processes[failure.process].exit_code
         final = failure_of(self._folder, failure.process, exit_code)

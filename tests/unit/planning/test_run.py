@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -11,6 +12,7 @@ from paceline.model.command import Command, Secret
 from paceline.model.host import Cluster, Host, HostFacts
 from paceline.model.plan import Configuration, HostPlan, ProcessPlan, RunPlan
 from paceline.model.spec import Spec, load_spec
+from paceline.planning.launch import _group_ranks
 from paceline.planning.run import plan_run
 
 ALPHA = Host("alpha", "203.0.113.1", "10.0.0.1")
@@ -100,6 +102,7 @@ def test_direct_starts_every_rank_by_itself() -> None:
         job_folder=JOB,
         python=PYTHON,
         import_path="/opt/paceline",
+        hang_timeout_s=1800.0,
     )
     assert run.world_size == 4
 
@@ -132,6 +135,32 @@ def test_torchrun_is_started_once_per_host() -> None:
     assert run.hosts == (host(ALPHA, 0, 4, "ens5"), host(BETA, 1, 2, "eth1"))
     assert run.launcher == "torchrun"
     assert run.timeout_s == 3600.0
+
+
+def test_c10d_gathers_the_hosts_at_the_first() -> None:
+    """Each torchrun is told who keeps the store and which address is its own."""
+    hosts = plan(spec_of(launcher="torchrun", rendezvous="c10d"), Configuration(2, 2)).hosts
+    for node, address in enumerate(("10.0.0.1", "10.0.0.2")):
+        argv = hosts[node].processes[0].command.argv
+        words = (
+            *("--nnodes", "2", "--nproc-per-node", "2", "--rdzv-backend", "c10d"),
+            *("--rdzv-endpoint", "10.0.0.1:29500", "--rdzv-id", "paceline-29500"),
+            *("--rdzv-conf", f"join_timeout=120,is_host={int(node == 0)}"),
+            *("--local-addr", address),
+        )
+        assert argv[3 : 3 + len(words)] == words
+        assert hosts[node].processes[0].ranks == (2 * node, 2 * node + 1)
+
+
+def test_c10d_numbers_hosts_by_address() -> None:
+    """Where the list is in another order, so are the ranks that are expected of each host."""
+    launch = SimpleNamespace(
+        configuration=Configuration(3, 1),
+        spec=spec_of(launcher="torchrun", rendezvous="c10d"),
+        cluster=Cluster("c", "hosts", tuple(Host(a, a, a) for a in ("10.0.0.9", "10.0.0.1", "1"))),
+        master_address="10.0.0.9",
+    )
+    assert _group_ranks(cast("Any", launch)) == [2, 1, 0]
 
 
 def test_a_host_that_is_alone_stays_on_its_loopback() -> None:

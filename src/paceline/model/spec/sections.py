@@ -169,7 +169,17 @@ class JobSpec(Section):
         "the sample's own figures.",
     )
     timeout: Duration | None = Field(None, description="How long a run may take; else no limit.")
+    hang_timeout: Duration | None = Field(
+        1800.0,
+        description="How long the ranks may get nowhere before the job is ended, with their "
+        "stacks as the reason; null waits for ever.",
+    )
     oversubscribe: Yes = Field(default=False, description="Allow more processes than cores.")
+    rendezvous: Literal["static", "c10d"] = Field(
+        "static",
+        description="How torchrun's hosts meet: `static` numbers them in their order; `c10d` "
+        "gathers all of them again after a failure, and numbers them by address.",
+    )
     max_restarts: Count = Field(
         0, description="How often torchrun starts the ranks again after a failure."
     )
@@ -221,6 +231,11 @@ class StudySpec(Section):
     )
     tensorboard: Yes = Field(
         default=False, description="Write event files for TensorBoard beside each run."
+    )
+    calibrate: Yes = Field(
+        default=True,
+        description="Measure what the hosts and their links can do, once per sitting, and keep it "
+        "with the study; it takes a few seconds.",
     )
     samples: Few = Field(3, description="How often each configuration is measured.")
     measure: Literal["epoch"] | None = Field(None, description="`epoch`: time whole epochs.")
