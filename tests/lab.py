@@ -85,3 +85,12 @@ def host_noun(host: SshHost) -> Host:
 def no_keys(folder: Path) -> HostKeys:
     """Return the trust of somebody who knows no host yet."""
     return HostKeys(own_file=folder / "known_hosts", user_files=())
+
+
+def cluster_text(hosts: tuple[SshHost, ...]) -> str:
+    """Return the `cluster` section of a spec that names these hosts, their keys pinned."""
+    entries = "".join(
+        f"    - {{address: {host.address}, key: {host.user_key}, host_key: {host.host_key}}}\n"
+        for host in hosts
+    )
+    return f"cluster:\n  provider: hosts\n  hosts:\n{entries}"

@@ -78,7 +78,9 @@ async def _check_hosts(spec: Spec) -> tuple[Check, ...]:
     async with open_workplace(wiring.provider, wiring.ground, store, SystemClock()) as place:
         checks: list[Check] = []
         for name, facts in place.facts.items():
-            checks += check_host(name, facts, needs_torch=spec.job.program is not None)
+            # What a venv or an image holds, only its making shows.
+            needs_torch = spec.job.program is not None and spec.runtime.kind == "bare"
+            checks += check_host(name, facts, needs_torch=needs_torch)
             checks.append(await check_rehearsal_job(place, name))
         if len(place.cluster.hosts) > 1:
             faults = await check_pairs(

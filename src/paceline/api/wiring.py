@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
 from paceline.api.asking import question_asker
+from paceline.app.here import Here
 from paceline.app.package import package_of, settle_on
 from paceline.app.pairs import End
-from paceline.app.preparing import Here, foresee_runtime, prepare_runtime
+from paceline.app.preparing import foresee_runtime, prepare_runtime
 from paceline.app.workplace import Ground, Grounding, Preparing
 from paceline.errors import UsageError
 from paceline.model.host import Host
@@ -121,8 +122,8 @@ def wire(spec: Spec, results: Path | str | None = None) -> Wiring:
 
 
 def _host_python(spec: Spec) -> str | None:
-    """Return the Python of the hosts that a spec names."""
-    return spec.runtime.python
+    """Return the Python of the hosts that a spec names; with docker, it names the image's."""
+    return None if spec.runtime.kind == "docker" else spec.runtime.python
 
 
 def _preparing(spec: Spec, results: Path | str | None) -> tuple[Preparing, Preparing]:
@@ -137,7 +138,7 @@ def _preparing(spec: Spec, results: Path | str | None) -> tuple[Preparing, Prepa
         return await prepare_runtime(spec, ends, grounds, here)
 
     async def foresee(ends: Sequence[End], grounds: Mapping[str, Ground]) -> Mapping[str, Ground]:
-        return foresee_runtime(spec, ends, grounds)
+        return await foresee_runtime(spec, ends, grounds)
 
     return prepare, foresee
 

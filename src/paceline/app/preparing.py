@@ -7,33 +7,21 @@ nothing is done twice.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from paceline.app.here import Here
+from paceline.app.images import foresee_docker, prepare_docker
 from paceline.app.pairs import End
 from paceline.app.sync import folder_name, sync
 from paceline.app.tree import tree_of
+from paceline.app.venvs import foresee_venv, prepare_venv
 from paceline.app.workplace import Ground
 from paceline.errors import EnvironmentFault
 from paceline.model.spec import Spec
-from paceline.ports import Transport
 
 _WORTH_MENTIONING_BYTES = 8 << 20
-
-
-@dataclass(frozen=True)
-class Here:
-    """What making hosts ready needs of this machine.
-
-    `stock` is a folder of ours for drafts and downloads, `never` are folders that are not sent,
-    `link` leads to this machine itself, and `say` is told what takes its time.
-    """
-
-    stock: Path
-    link: Transport
-    never: tuple[Path, ...] = ()
-    say: Callable[[str], None] = print
 
 
 async def prepare_runtime(
@@ -43,13 +31,30 @@ async def prepare_runtime(
 
     The hosts are reached already (`ends`), and have our package (`grounds`).
     """
-    return await _send_code(spec, ends, foresee_runtime(spec, ends, grounds), here)
+    placed = _with_codes(spec, ends, grounds)
+    await _send_code(spec, ends, placed, here)
+    if spec.runtime.kind == "venv":
+        return await prepare_venv(spec, ends, placed, here)
+    if spec.runtime.kind == "docker":
+        return await prepare_docker(spec, ends, placed, here)
+    return placed
 
 
-def foresee_runtime(
+async def foresee_runtime(
     spec: Spec, ends: Sequence[End], grounds: Mapping[str, Ground]
 ) -> Mapping[str, Ground]:
     """Return what will hold on the hosts once they are ready, as far as that can be known."""
+    placed = _with_codes(spec, ends, grounds)
+    if spec.runtime.kind == "venv":
+        return await foresee_venv(spec, ends, placed)
+    if spec.runtime.kind == "docker":
+        return foresee_docker(spec, ends, placed)
+    return placed
+
+
+def _with_codes(
+    spec: Spec, ends: Sequence[End], grounds: Mapping[str, Ground]
+) -> Mapping[str, Ground]:
     return {end.host.name: _with_code(spec, grounds[end.host.name], end) for end in ends}
 
 
@@ -97,10 +102,10 @@ def _there(ground: Ground, folder: Path) -> str:
 
 async def _send_code(
     spec: Spec, ends: Sequence[End], grounds: Mapping[str, Ground], here: Here
-) -> Mapping[str, Ground]:
+) -> None:
     remote = [end for end in ends if end.host.ssh is not None]
     if not remote:
-        return grounds
+        return
     _require_own_folder(spec, remote, grounds)
     for folder in code_folders(spec):
         targets = {end.host.name: _there(grounds[end.host.name], folder) for end in remote}
@@ -108,7 +113,6 @@ async def _send_code(
         sent = await sync(remote, tree, targets, here.stock / "drafts")
         if sent.size_bytes >= _WORTH_MENTIONING_BYTES:
             here.say(f"sent {sent.files} files of {folder}: {sent.size_bytes >> 20} MiB")
-    return grounds
 
 
 def _require_own_folder(spec: Spec, ends: Sequence[End], grounds: Mapping[str, Ground]) -> None:

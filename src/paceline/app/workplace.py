@@ -212,7 +212,7 @@ async def plan_for(
 async def preflight(place: Workplace, spec: Spec) -> None:
     """Fail before the first run if something that it needs is missing."""
     if spec.job.program is not None:
-        _require_torch(place)
+        _require_torch(place, spec.runtime.kind)
         await _require_data(place, spec)
     if spec.job.master_port is not None:
         await _require_free_port(place, spec.job.master_port)
@@ -295,12 +295,21 @@ def _reason(done: Completed) -> tuple[str, str | None]:
     return (done.stderr.strip().splitlines()[-1:] or ["it said nothing"])[0], None
 
 
-def _require_torch(place: Workplace) -> None:
+def _require_torch(place: Workplace, kind: str) -> None:
     for name, facts in place.facts.items():
         if facts.torch_version is None:
+            ground = place.grounds[name]
+            where = "" if ground.container is None else f" in {ground.container.image}"
+            python = facts.python_path or ground.rank_python or ground.python
             raise MissingProgram(
-                f"{facts.python_path or place.grounds[name].python} has no torch",
-                host=name,
-                hint="install it there (`pip install torch`), or name an interpreter that has "
-                "it: `runtime: {python: /path/to/python}`",
+                f"{python}{where} has no torch", host=name, hint=_TORCH_HINTS[kind]
             )
+
+
+_TORCH_HINTS = {
+    "bare": "install it there (`pip install torch`), or name an interpreter that has it: "
+    "`runtime: {python: /path/to/python}`; `runtime: {kind: venv}` installs it for you",
+    "venv": "add torch to what is required: `runtime: {packages: [torch]}`",
+    "docker": "install torch in the image, or name the Python of it that has torch: "
+    "`runtime: {python: /opt/conda/bin/python}`",
+}

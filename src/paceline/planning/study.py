@@ -108,12 +108,27 @@ def study_digest(spec: Spec, code_digest: str | None = None) -> str:
     return digest_of(
         {
             "cluster": cluster,
-            "runtime": plain["runtime"],
+            "runtime": _runtime_that_counts(plain["runtime"]),
             "data": data,
             "job": job,
             "measure": measure,
         }
     )
+
+
+def _runtime_that_counts(runtime: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Leave out how the same is brought about, and what nobody has said; names count, not places.
+
+    What is installed in the end, the provenance of each run tells.
+    """
+    kept = {name: runtime[name] for name in ("kind", "python", "env")}
+    for name in ("packages", "torch", "image", "build_args", "options"):
+        if runtime.get(name):
+            kept[name] = runtime[name]
+    for name in ("requirements", "dockerfile"):
+        if runtime.get(name):
+            kept[name] = PurePath(runtime[name]).name
+    return kept
 
 
 def _job_configuration(spec: Spec, facts: Sequence[HostFacts]) -> Configuration:

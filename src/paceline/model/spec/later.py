@@ -8,10 +8,7 @@ from typing import Any, get_args
 from paceline.model.spec.complaints import sections
 from paceline.model.spec.rules import Problem
 
-_LATER: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    ("cluster", "provider", ("ec2",)),
-    ("runtime", "kind", ("venv", "docker")),
-)
+_LATER: tuple[tuple[str, str, tuple[str, ...]], ...] = (("cluster", "provider", ("ec2",)),)
 
 
 def set_aside_later(data: dict[str, Any]) -> Iterator[Problem]:

@@ -18,7 +18,12 @@ _PATHS: tuple[KeyPath, ...] = (
     ("job", "script"),
     ("job", "workdir"),
     ("runtime", "python"),
+    ("runtime", "requirements"),
+    ("runtime", "wheels"),
+    ("runtime", "dockerfile"),
+    ("runtime", "context"),
 )
+_CARRY = "carry"
 
 
 def inside(data: Any, path: KeyPath) -> Any:
@@ -35,6 +40,8 @@ def make_absolute(data: dict[str, Any], base_of: Callable[[KeyPath], Path]) -> N
         if not isinstance(value, str) or not value.strip():
             continue
         if path == ("runtime", "python") and not _is_here(value, data):
+            continue
+        if path == ("runtime", "wheels") and value == _CARRY:
             continue
         inside(data, path[:-1])[path[-1]] = _absolute(value, base_of(path))
     entries = inside(data, ("cluster", "hosts"))
@@ -74,6 +81,10 @@ def missing_files(data: dict[str, Any]) -> Iterator[Problem]:
         *(() if _lies_on_hosts(data) else own),
         (("cluster", "hostfile"), "file", os.path.isfile),
         (("cluster", "inventory"), "file", os.path.isfile),
+        (("runtime", "requirements"), "file", os.path.isfile),
+        (("runtime", "wheels"), "folder", os.path.isdir),
+        (("runtime", "dockerfile"), "file", os.path.isfile),
+        (("runtime", "context"), "folder", os.path.isdir),
     ]
     if _is_here(str(inside(data, ("runtime", "python"))), data):
         checks.append((("runtime", "python"), "file", os.path.isfile))

@@ -34,6 +34,12 @@ _CHOICES: Mapping[str, tuple[type[Section], str]] = {
 AXES = (*_NUMBERS, "instance_type", *_CHOICES)
 _LARGEST_GRID = 10_000
 _LARGEST_AXIS_VALUE = 10_000
+_OF_KINDS: Mapping[str, tuple[str, ...]] = {
+    "venv": ("requirements", "packages", "torch", "wheels"),
+    "docker": (
+        "dockerfile", "context", "image", "build_args", "build_on", "build_options", "options",
+    ),
+}  # fmt: skip
 _BESIDE = "stands beside {}; give only one of them"
 _NEEDS_ROOT = ("imagenet", "folder", "lfw", "lsun")
 _SET_BY_LAUNCHER = (
@@ -64,6 +70,7 @@ def broken_rules(data: Mapping[str, Any]) -> Iterator[Problem]:
     yield from _one_of("job", job, WHAT_TO_RUN)
     yield from _one_of("study", study, HOW_TO_MEASURE)
     yield from _cluster(_section(data, "cluster"))
+    yield from _runtime(data)
     yield from _restarts(job)
     yield from _command(job)
     for section in ("job", "runtime"):
@@ -101,6 +108,23 @@ def _cluster(cluster: Mapping[str, Any]) -> Iterator[Problem]:
         yield Problem(("cluster", given[0]), "needs `provider: hosts`")
     if remote and not given:
         yield Problem(("cluster",), f"needs the hosts: give {', '.join(WHERE_HOSTS_ARE)}")
+
+
+def _runtime(data: Mapping[str, Any]) -> Iterator[Problem]:
+    runtime, study = _section(data, "runtime"), _section(data, "study")
+    kinds = {runtime.get("kind"), _section(study, "baseline").get("runtime")}
+    varied = _section(study, "grid").get("runtime")
+    kinds.update(item for item in varied or () if isinstance(item, str))
+    for kind, keys in _OF_KINDS.items():
+        for key in keys:
+            if runtime.get(key) and kind not in kinds:
+                yield Problem(("runtime", key), f"needs `kind: {kind}`")
+    built = runtime.get("dockerfile")
+    if "docker" in kinds and not built and not runtime.get("image"):
+        yield Problem(("runtime",), "docker needs a `dockerfile`, or an `image` that there is")
+    for key in ("context", "build_args", "build_on", "build_options"):
+        if runtime.get(key) and not built and "docker" in kinds:
+            yield Problem(("runtime", key), "needs a `dockerfile` to build from")
 
 
 def _restarts(job: Mapping[str, Any]) -> Iterator[Problem]:

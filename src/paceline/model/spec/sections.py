@@ -100,9 +100,56 @@ class ClusterSpec(Section):
 class RuntimeSpec(Section):
     """How a process starts on a host."""
 
-    kind: Literal["bare"] = Field("bare", description="`bare`: with the host's own Python.")
+    kind: Literal["bare", "venv", "docker"] = Field(
+        "bare",
+        description="`bare`: with the host's own Python. `venv`: in an environment that is made "
+        "for the job. `docker`: in containers.",
+    )
     python: PathText | None = Field(
-        None, description="The Python that runs the job: a path or a name; else Paceline's own."
+        None,
+        description="The Python that runs the job: a path or a name; else Paceline's own, or "
+        "`python3` on other hosts. A venv is made with it; with docker, it is one in the image.",
+    )
+    requirements: PathText | None = Field(
+        None, description="venv: the file of what is installed, as pip reads it."
+    )
+    packages: tuple[Text, ...] = Field(
+        (),
+        description="venv: more to install, such as `torch==2.13.0`; if nothing is named at all, "
+        "torch.",
+    )
+    torch: Text | None = Field(
+        None,
+        description="venv: the index that torch comes from in addition: `cpu`, `cu126`, or an "
+        "address.",
+    )
+    wheels: PathText | None = Field(
+        None,
+        description="venv: `carry` fetches the wheels here and brings them along, so that hosts "
+        "need no internet; or a folder of wheels. Else the hosts fetch them.",
+    )
+    dockerfile: PathText | None = Field(
+        None, description="docker: what the image is built from; else `image` must be there."
+    )
+    context: PathText | None = Field(
+        None, description="docker: the folder that the build may use; else the Dockerfile's own."
+    )
+    image: Text | None = Field(
+        None, description="docker: the image's name; else `paceline/` and the spec's name."
+    )
+    build_args: Environment = Field(
+        default_factory=dict, description="docker: values for the ARGs of the Dockerfile."
+    )
+    build_on: Literal["here", "host"] | None = Field(
+        None,
+        description="docker: where the image is built: `here`, or on the first `host`; else here "
+        "if there is an engine for the hosts' kind of processor.",
+    )
+    build_options: tuple[ArgumentWord, ...] = Field(
+        (), description="docker: more words for `docker build`."
+    )
+    options: tuple[ArgumentWord, ...] = Field(
+        (), description="docker: more words for `docker run`."
     )
     env: Environment = Field(
         default_factory=dict, description="Variables for every process; `job.env` goes over them."

@@ -249,12 +249,43 @@ def test_the_words_of_later_versions_are_known() -> None:
     """What this version lacks is said as such, without complaints about the keys beside it."""
     text = """\
 cluster: {provider: ec2, region: us-east-1, instance_type: m5.large, nodes: 4}
-runtime: {kind: docker, dockerfile: Dockerfile}
 """
     assert mistakes(text) == (
         "line 1: cluster.provider: ec2 is not in this version yet; there is: local, hosts",
-        "line 2: runtime.kind: docker is not in this version yet; there is: bare",
     )
+
+
+def test_the_keys_of_a_runtime_go_with_its_kind(tmp_path: Path) -> None:
+    """What belongs to another kind is a mistake, unless the study varies the runtime."""
+    assert mistakes("runtime: {kind: bare, torch: cpu, options: [--gpus]}\n") == (
+        "line 1: runtime.torch: needs `kind: venv`",
+        "line 1: runtime.options: needs `kind: docker`",
+    )
+    assert mistakes("runtime: {kind: docker}\n") == (
+        "line 1: runtime: docker needs a `dockerfile`, or an `image` that there is",
+    )
+    assert mistakes("runtime: {kind: docker, image: x, build_on: here}\n") == (
+        "line 1: runtime.build_on: needs a `dockerfile` to build from",
+    )
+    (tmp_path / "spec.yaml").write_text(
+        "runtime: {requirements: r.txt, image: x}\nstudy: {grid: {runtime: [bare, venv, docker]}}\n"
+    )
+    (tmp_path / "r.txt").touch()
+    spec = load_spec(tmp_path / "spec.yaml")
+    assert spec.runtime.requirements == str(tmp_path / "r.txt")
+
+
+def test_the_files_of_a_runtime_must_be_there(tmp_path: Path) -> None:
+    """Each is looked for beside the spec; `carry` is a word and no folder."""
+    path = tmp_path / "spec.yaml"
+    path.write_text("runtime: {kind: docker, dockerfile: Dockerfile}\n")
+    assert mistakes(path) == (
+        f"line 1: runtime.dockerfile: there is no file {tmp_path / 'Dockerfile'}",
+    )
+    path.write_text("runtime: {kind: venv, wheels: carry}\n")
+    assert load_spec(path).runtime.wheels == "carry"
+    path.write_text("runtime: {kind: venv, wheels: gone}\n")
+    assert mistakes(path) == (f"line 1: runtime.wheels: there is no folder {tmp_path / 'gone'}",)
 
 
 def test_hosts_are_addresses_or_more() -> None:
