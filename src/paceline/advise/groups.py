@@ -35,6 +35,14 @@ class Group:
         """What the first iterations of an epoch usually take beyond the others."""
         return median(course.start_s for course in self.courses)
 
+    def repeats(self, but: Target | None = None) -> list[list[float]]:
+        """Return the mean iterations of the launches of each target, one of them left out."""
+        found: dict[Target, list[float]] = defaultdict(list)
+        for course in self.courses:
+            if course.launch.target != but:
+                found[course.launch.target].append(course.mean_s)
+        return list(found.values())
+
     def gap_to(self, target: Target) -> Gap:
         """Return how far a target lies from the launches of this group."""
         points = points_of(self.courses)

@@ -98,8 +98,9 @@ class Prediction:
     """What is said of one target: figures with a 90% interval, or the reason why there are none.
 
     `iteration_s` is an undisturbed iteration with a full batch; `epoch_s` is what the iterations
-    of one epoch take in a new launch, disturbances included. `spread` is the relative half width
-    of the interval on the log scale.
+    of one epoch take in a new launch, disturbances included. `doubt` is the relative half width
+    of the interval for what such launches take on average: it shrinks with every measurement,
+    and decides what can be told apart. `launches` is how many were measured of the very target.
     """
 
     target: Target
@@ -112,3 +113,5 @@ class Prediction:
     cost_usd: float | None = None
     reason: str | None = None
     notes: tuple[str, ...] = ()
+    doubt: float | None = None
+    launches: int = 0

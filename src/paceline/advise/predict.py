@@ -14,7 +14,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from statistics import pstdev, stdev
+from statistics import pstdev
 
 from paceline.advise.course import (
     Course,
@@ -27,6 +27,7 @@ from paceline.advise.course import (
 from paceline.advise.credits import credits_of
 from paceline.advise.groups import Group, geometric_mean, groups_of
 from paceline.advise.intervals import Widths, around
+from paceline.advise.noise import corrected, noise_of
 from paceline.advise.nouns import Basis, Launch, Machine, Prediction, Regime, Target
 from paceline.advise.priors import Priors
 from paceline.advise.scaling import Model
@@ -39,7 +40,7 @@ _NO_EPOCH = (
 )
 _BURST = (
     "the probe saw a burst, which is left out of what is to come; "
-    "50 iterations would tell more than the first 20"
+    "a probe of 50 iterations would tell more"
 )
 # Launches of one configuration that differ by more had something different about them.
 _HIDDEN = 0.15
@@ -69,6 +70,8 @@ class _Guess:
     iteration_s: float
     epoch_s: float
     spread: float
+    doubt: float
+    launches: int = 0
     notes: tuple[str, ...] = ()
 
 
@@ -127,18 +130,21 @@ def _from_same(knowledge: Knowledge, target: Target, same: Sequence[Course]) -> 
     if not known:
         return _NO_EPOCH
     studies = {course.launch.study for course in chosen}
-    models = [group.model for group in _groups_of_type(knowledge, target) if group.study in studies]
     regime = regime_of(target, chosen)
     burst = not whole and any(course.bursts for course in chosen)
+    rest = knowledge.widths.of_rest("straggling" if burst else regime)
+    groups = [group for group in _groups_of_type(knowledge, target) if group.study in studies]
+    repeats = [known, *(times for group in groups for times in group.repeats(but=target))]
+    launch = corrected(knowledge.widths.of_launch(regime, len(known)), noise_of(repeats))
     return _Guess(
         basis="measured" if whole else "probe",
         regime=regime,
-        model=models[0],
+        model=groups[0].model,
         iteration_s=geometric_mean([course.steady_s for course in chosen]),
         epoch_s=geometric_mean(known),
-        spread=_spread_of_same(
-            knowledge.widths, "straggling" if burst else regime, whole, chosen, known
-        ),
+        spread=rest if not whole and len(chosen) == 1 else launch,
+        doubt=math.hypot(rest if not whole else 0.0, launch / math.sqrt(len(known) + 1)),
+        launches=len(known),
         notes=(*_hidden(known), *([_BURST] if burst else [])),
     )
 
@@ -149,8 +155,8 @@ def _hidden(seconds: Sequence[float]) -> list[str]:
     if factor < 1 + _HIDDEN:
         return []
     words = (
-        f"what was measured differs by a factor of {factor:.2f}: something that is not in the "
-        "file, such as the number of threads, was not the same"
+        f"launches of it differ by a factor of {factor:.2f}: they were disturbed, or something "
+        "that is not written down, such as the number of threads, was not the same"
     )
     return [words]
 
@@ -162,21 +168,6 @@ def _epoch_of(knowledge: Knowledge, course: Course) -> float | None:
     target = course.launch.target
     count = effective_iterations(knowledge.items, target.world_size, target.batch_size)
     return course.start_s + count * course.mean_s
-
-
-def _spread_of_same(
-    widths: Widths,
-    regime: Regime,
-    whole: Sequence[Course],
-    chosen: Sequence[Course],
-    known: Sequence[float],
-) -> float:
-    if not whole and len(chosen) == 1:
-        return widths.of_rest(regime)
-    usual = widths.of_launch(regime, len(known))
-    if len(known) == 1:
-        return usual
-    return max(usual, stdev(map(math.log, known)))
 
 
 def _groups_of_type(knowledge: Knowledge, target: Target) -> list[Group]:
@@ -229,15 +220,16 @@ def _scaled(knowledge: Knowledge, source: _Source, target: Target, items: int) -
     iteration = model.iteration_s(target)
     disturbed = iteration * (1 + excess_share(target, group.courses, knowledge.priors))
     count = effective_iterations(items, target.world_size, target.batch_size)
+    launch = corrected(widths.of_launch(regime), noise_of(group.repeats()))
+    way = math.hypot(widths.of_gap(group.gap_to(target)), source.extra)
     return _Guess(
         basis="scaled",
         regime=regime,
         model=model,
         iteration_s=iteration,
         epoch_s=group.start_s + count * disturbed,
-        spread=math.hypot(
-            widths.of_gap(group.gap_to(target)), widths.of_launch(regime), source.extra
-        ),
+        spread=math.hypot(way, launch),
+        doubt=math.hypot(way, launch / math.sqrt(2 * len(group.courses))),
     )
 
 
@@ -253,6 +245,7 @@ def _together(guesses: Sequence[_Guess]) -> _Guess:
         iteration_s=geometric_mean([guess.iteration_s for guess in heard]),
         epoch_s=geometric_mean(times),
         spread=math.hypot(best, apart),
+        doubt=math.hypot(min(guess.doubt for guess in heard), apart),
     )
 
 
@@ -268,6 +261,8 @@ def _with_credits(knowledge: Knowledge, target: Target, guess: _Guess) -> Predic
         epoch_s_low=low,
         epoch_s_high=high,
         notes=guess.notes,
+        doubt=guess.doubt,
+        launches=guess.launches,
     )
     allowance = credits_of(target.instance_type, _load(knowledge, target, guess.model))
     if guess.basis == "measured" or allowance is None or high <= allowance.lasts_s:

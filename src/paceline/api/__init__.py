@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from paceline.api.advising import forecast
 from paceline.api.checks import calibrate, doctor
+from paceline.api.counsel import advise_on, probe
 from paceline.api.data import fetch_data, known_datasets, verify_data
 from paceline.api.reaching import copy, execute, shell
 from paceline.api.running import logs, run, runs, stop, train, wait
@@ -27,6 +28,7 @@ from paceline.api.wiring import SpecLike, load
 __all__ = [
     "SpecLike",
     "StudyListing",
+    "advise_on",
     "calibrate",
     "compare",
     "copy",
@@ -41,6 +43,7 @@ __all__ = [
     "load",
     "logs",
     "plan",
+    "probe",
     "report",
     "run",
     "runs",

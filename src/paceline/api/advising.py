@@ -47,7 +47,7 @@ def forecast(
     Without targets, all configurations in the files are told of.
     """
     wanted = [parse_target(words) for words in targets]
-    chosen = _market(market)
+    chosen = chosen_market(market)
     if samples_per_epoch is not None and samples_per_epoch < 1:
         raise UsageError("an epoch has at least one sample", hint="--samples-per-epoch 50000")
     launches = [
@@ -80,7 +80,8 @@ def machines_in(prices: PriceList, region: str, market: Market) -> dict[str, Mac
     }
 
 
-def _market(words: str) -> Market:
+def chosen_market(words: str) -> Market:
+    """Return the market that words name; else UsageError."""
     for market in MARKETS:
         if words == market:
             return market

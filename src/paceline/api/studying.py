@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from paceline.app.places import Places
 from paceline.app.planning import plan_everything
 from paceline.app.provenance import code_digest, code_folder, provenance_of
 from paceline.app.publish import Publisher
-from paceline.app.study import StudyRunner
+from paceline.app.study import StudyRunner, order_of
 from paceline.app.workplace import Workplace, ends_of, meeting_port, open_workplace
 from paceline.datasets import locate
 from paceline.errors import Interrupted, NotFound, PacelineError, StorageError, UsageError
@@ -38,6 +39,8 @@ from paceline.ports import Clock, RunStore, StudyObserver
 from paceline.reporting import comparing
 from paceline.store.files import write_atomically
 from paceline.transports.local import LocalTransport
+
+SPEC_FILE = "spec.yaml"
 
 
 @dataclass(frozen=True)
@@ -111,8 +114,12 @@ async def _study(
                 **await _calibration(place, spec, clock),
             }
             record = store.open_study(planned, to_plain(spec), provenance)
+            store.write_result(record, SPEC_FILE, spec_words(spec))
             publisher = Publisher(store, record, planned, spec)
-            runner = StudyRunner(places, place.pad, spec, planned, record, observer, publisher)
+            order = order_of(spec, planned)
+            runner = StudyRunner(
+                places, place.pad, spec, planned, record, observer, publisher, order
+            )
             try:
                 await runner.run()
             except BaseException:
@@ -130,6 +137,16 @@ async def _calibration(place: Workplace, spec: Spec, clock: Clock) -> Mapping[st
     port = meeting_port(place, spec)
     found = await calibration_of(ends_of(place), port, open_calibrations(), clock.now())
     return {"calibration": to_plain_calibration(found)}
+
+
+def spec_words(spec: Spec) -> bytes:
+    """Return a spec as YAML, every default written out and its secrets hidden."""
+    from ruamel.yaml import YAML  # noqa: PLC0415 - only a study that is opened needs it
+
+    # Its own file name, and not the folder's, must not become the name of what it describes.
+    text = io.BytesIO()
+    YAML(typ="safe", pure=True).dump(to_plain(spec), text)
+    return text.getvalue()
 
 
 def demo_spec() -> Spec:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from paceline.app.evidence import settled_plan
 from paceline.app.results import pictures, read_sample, trained_on
 from paceline.errors import StorageError, UsageError
 from paceline.measure.measured import measured_notes, measured_words
@@ -94,7 +95,7 @@ class Publisher:
     def summarise(self, samples: Sequence[Sample], data: str | None) -> StudySummary:
         """Return the findings of these samples."""
         summary = summarise(
-            self.plan,
+            settled_plan(self.spec, self.plan, samples),
             samples,
             unit=self.spec.job.unit,
             data=data or self._planned_data(),

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from paceline.app.evidence import next_of
 from paceline.app.jobs import FileChunk
 from paceline.app.launch import Launchpad, begin_run, finish_run, refresh_run
 from paceline.app.places import Places
@@ -73,6 +74,13 @@ def in_order(missing: Sequence[PlannedSample], taken: Sequence[Sample]) -> Plann
     """Return the next sample of the plan; None when all are taken."""
     del taken
     return missing[0] if missing else None
+
+
+def order_of(spec: Spec, plan: StudyPlan) -> NextSample:
+    """Return in which order a study takes its samples: the plan's, or what it needs most."""
+    if not spec.study.adaptive:
+        return in_order
+    return lambda missing, taken: next_of(spec, plan, missing, taken).sample
 
 
 @dataclass

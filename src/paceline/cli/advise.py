@@ -1,4 +1,4 @@
-"""`paceline advise`: what a cluster that nobody measured would take, and cost."""
+"""`paceline advise`: which cluster to take for the real job, measured or not."""
 
 from __future__ import annotations
 
@@ -10,31 +10,46 @@ import typer
 from paceline.cli import options
 from paceline.errors import UsageError
 
+_TARGET_COLONS = 3
+
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
     app.command(
-        epilog="Example: paceline advise --from runs.csv --predict m5.large:4:1:32 --json",
+        epilog="Examples: paceline advise demo-fake --epochs 25 --deadline 2h   |   "
+        "paceline advise --from runs.csv --predict m5.large:4:1:32 --json",
     )(advise)
 
 
 def advise(
     words: Annotated[
         Optional[list[str]],
-        typer.Argument(metavar="CONFIGURATION", help="More of what --predict takes."),
+        typer.Argument(
+            metavar="[STUDY] [CONFIGURATION]…",
+            help="The study to ask, else the newest; and more of what --predict takes.",
+        ),
     ] = None,
     files: Annotated[
         Optional[list[Path]],
-        typer.Option("--from", metavar="FILE", help="Iterations measured elsewhere, as CSV."),
+        typer.Option(
+            "--from", metavar="FILE", help="Iterations measured elsewhere, as CSV; no study then."
+        ),
     ] = None,
     targets: Annotated[
         Optional[list[str]],
         typer.Option(
             "--predict",
             metavar="TYPE:NODES:PROCS:BATCH",
-            help="What to predict; else all that is in the file. May be given several times.",
+            help="What to predict; may be given several times. Of hosts without a type, say host.",
         ),
     ] = None,
+    types: Annotated[
+        Optional[str],
+        typer.Option("--types", metavar="A,B,…", help="Other instance types to consider."),
+    ] = None,
+    epochs: options.JobEpochs = 1.0,
+    budget: options.Budget = None,
+    deadline: options.Deadline = None,
     samples_per_epoch: Annotated[
         Optional[int],
         typer.Option(
@@ -42,22 +57,41 @@ def advise(
         ),
     ] = None,
     prices: options.Prices = None,
-    region: options.Region = "us-east-1",
-    market: options.Market = "on-demand",
+    region: options.Region = None,
+    market: options.Market = None,
+    results: options.Results = None,
     json: options.Json = False,
 ) -> None:
-    """Predict time and cost of configurations from measured iterations."""
+    """Say which configuration to take: the cheapest, the fastest, the best within limits."""
     from paceline import api
     from paceline.cli.render_advice import show_forecast
+    from paceline.cli.render_counsel import show_counsel
 
-    if not files:
-        raise UsageError("nothing to learn from", hint="--from runs.csv")
-    found = api.forecast(
-        files,
-        (*(targets or ()), *(words or ())),
+    studies = [word for word in words or () if word.count(":") != _TARGET_COLONS]
+    wanted = (*(targets or ()), *(word for word in words or () if word not in studies))
+    if files:
+        found = api.forecast(
+            files,
+            (*wanted, *studies),
+            prices=prices,
+            region=region or "us-east-1",
+            market=market or "on-demand",
+            samples_per_epoch=samples_per_epoch,
+        )
+        show_forecast(found, as_json=json)
+        return
+    if len(studies) > 1:
+        raise UsageError(f"one study at a time: {', '.join(studies)}", hint="or --from runs.csv")
+    counsel = api.advise_on(
+        studies[0] if studies else None,
+        targets=wanted,
+        types=options.listed(types),
+        epochs=epochs,
         prices=prices,
         region=region,
         market=market,
         samples_per_epoch=samples_per_epoch,
+        results=results,
+        **options.limits(budget, deadline),
     )
-    show_forecast(found, as_json=json)
+    show_counsel(counsel, as_json=json)

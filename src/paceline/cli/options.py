@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated, Optional, TypedDict
 
 import typer
+
+from paceline.errors import UsageError
 
 # typer reads these at run time, on Python 3.10 too: Optional, not `X | None`.
 SpecPath = Annotated[
@@ -83,8 +85,24 @@ Prices = Annotated[
         "--prices", metavar="FILE", help="Prices as CSV; else the list prices that come along."
     ),
 ]
-Region = Annotated[str, typer.Option("--region", help="Where the prices apply.")]
-Market = Annotated[str, typer.Option("--market", help="on-demand or spot.")]
+Region = Annotated[
+    Optional[str],
+    typer.Option("--region", help="Where the prices apply; else the spec's, or us-east-1."),
+]
+Market = Annotated[
+    Optional[str], typer.Option("--market", help="on-demand or spot; else the spec's.")
+]
+JobEpochs = Annotated[
+    float, typer.Option("--epochs", metavar="N", help="How many epochs the real job has.")
+]
+Budget = Annotated[
+    Optional[str],
+    typer.Option("--budget", metavar="USD", help="What the job may cost, as in 3usd."),
+]
+Deadline = Annotated[
+    Optional[str],
+    typer.Option("--deadline", metavar="TIME", help="How long the job may take, as in 2h."),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")]
 
 
@@ -98,6 +116,54 @@ def cluster(hosts: str | None, accept_keys: bool | None) -> dict[str, object]:
         "cluster__hosts": named if hosts is not None else None,
         "cluster__accept_new_host_keys": accept_keys or None,
     }
+
+
+def listed(words: str | None) -> tuple[str, ...]:
+    """Return the words between commas."""
+    return tuple(word.strip() for word in (words or "").split(",") if word.strip())
+
+
+def whole_numbers(words: str | None) -> tuple[int, ...]:
+    """Return the numbers between commas; UsageError where one is none."""
+    found = listed(words)
+    if not all(word.isdecimal() and int(word) for word in found):
+        raise UsageError(f"{words!r} holds more than whole numbers", hint="as in --nodes 1,2")
+    return tuple(int(word) for word in found)
+
+
+class LimitWords(TypedDict):
+    """The limits of a job, as the API takes them."""
+
+    budget_usd: float | None
+    deadline_s: float | None
+
+
+def limits(budget: str | None, deadline: str | None) -> LimitWords:
+    """Return the limits that words name, as in `3usd` and `2h`."""
+    return {
+        "budget_usd": None if budget is None else _dollars(budget),
+        "deadline_s": None if deadline is None else _seconds(deadline),
+    }
+
+
+def _dollars(words: str) -> float:
+    number = words.strip().lower().removeprefix("$").removesuffix("usd").strip()
+    try:
+        value = float(number)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise UsageError(f"{words!r} is no sum of money", hint="as in --budget 3usd")
+    return value
+
+
+def _seconds(words: str) -> float:
+    from paceline.model.spec.durations import parse_duration
+
+    try:
+        return parse_duration(words)
+    except ValueError as error:
+        raise UsageError(f"{words!r} is no time: {error}", hint="as in --deadline 2h") from error
 
 
 def overrides(sets: list[str] | None, **flags: object) -> tuple[str, ...]:

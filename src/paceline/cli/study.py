@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Optional
+
 import typer
 
 from paceline.cli import options, show
@@ -21,6 +23,10 @@ def study(
     name: options.Name = None,
     samples: options.Samples = None,
     iterations: options.Iterations = None,
+    adaptive: Annotated[
+        Optional[bool],
+        typer.Option("--adaptive", help="Take only the samples that the answer needs."),
+    ] = None,
     launcher: options.Launcher = None,
     hosts: options.Hosts = None,
     accept_keys: options.AcceptKeys = None,
@@ -39,6 +45,7 @@ def study(
         name=name,
         study__samples=samples,
         study__iterations=iterations,
+        study__adaptive=adaptive,
         job__launcher=launcher,
         study__tensorboard=tensorboard,
         **options.cluster(hosts, accept_keys),

@@ -90,7 +90,6 @@ def test_people_get_a_table_with_the_day_of_the_prices(
         (("--from", "nowhere.csv"), "nowhere.csv cannot be read"),
         (("--from", str(DATA), "--predict", "m5.large"), "names no configuration"),
         (("--from", str(DATA), "--market", "black"), "is no market"),
-        ((), "--from"),
     ],
 )
 def test_wrong_words_are_said_with_a_hint(
@@ -101,3 +100,25 @@ def test_wrong_words_are_said_with_a_hint(
     assert (code, out) == (2, "")
     assert said in err
     assert "hint" in err
+
+
+def test_without_a_study_and_without_a_file_both_are_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Exit code 8, and a hint that says what to learn from."""
+    monkeypatch.setenv("PACELINE_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    code, out, err = advise(capsys)
+    assert (code, out) == (8, "")
+    assert "there is no study yet" in err
+    assert "--from" in err
+
+
+@pytest.mark.parametrize("words", [("--budget", "much"), ("--deadline", "soon"), ("a", "b")])
+def test_limits_that_are_none_are_refused(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 2, and the wrong word is said."""
+    code, out, err = advise(capsys, *words)
+    assert (code, out) == (2, "")
+    assert words[-1] in err

@@ -285,6 +285,10 @@ class StudySpec(Section):
         "with the study; it takes a few seconds.",
     )
     samples: Few = Field(3, description="How often each configuration is measured.")
+    adaptive: Yes = Field(
+        default=False,
+        description="Take only the samples that the answer needs: `samples` is then the most.",
+    )
     measure: Literal["epoch"] | None = Field(None, description="`epoch`: time whole epochs.")
     iterations: Whole | None = Field(
         None,
