@@ -25,7 +25,7 @@ async def provenance_of(place: Workplace, code: Path, here: Transport) -> Mappin
         "paceline": package_version("paceline"),
         "controlled_by": {"python": platform.python_version(), "platform": platform.platform()},
         "provider": place.cluster.provider,
-        "hosts": {name: _told(asdict(facts)) for name, facts in place.facts.items()},
+        "hosts": {name: _host(place, name) for name in place.facts},
         "code": await _git_state(here, code),
     }
 
@@ -34,8 +34,13 @@ def surroundings(place: Workplace, hosts: Sequence[str]) -> Mapping[str, object]
     """Return what each run keeps of its hosts, so that a change between two runs is seen."""
     return {
         "paceline": package_version("paceline"),
-        "hosts": {name: _told(asdict(place.facts[name])) for name in hosts},
+        "hosts": {name: _host(place, name) for name in hosts},
     }
+
+
+def _host(place: Workplace, name: str) -> dict[str, object]:
+    """Return what a host says of itself, and what its provider says of it."""
+    return {**_told(asdict(place.facts[name])), **place.cluster.about.get(name, {})}
 
 
 def code_folder(spec: Spec) -> Path:

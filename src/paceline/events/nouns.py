@@ -116,11 +116,15 @@ class Note(Event):
 
 @dataclass(frozen=True)
 class End(Event):
-    """The rank is done: `ok`, `stopped` on request, or `failed` with its error."""
+    """The rank is done: `ok`, `stopped` on request, or `failed` with its error.
+
+    `info` is what held while it worked: its threads and cores, and the CPU time that was stolen.
+    """
 
     kind: ClassVar[str] = "end"
     status: str = "ok"
     error: str | None = None
+    info: Info = field(default_factory=dict)
 
 
 EVENT_TYPES: Mapping[str, type[Event]] = {

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from paceline.events.nouns import EVENTS_VARIABLE, SCHEMA_VERSION, Scalar
 from paceline.events.place import Place, first_int
+from paceline.events.surroundings import cpu_ticks, settings, steal_share
 from paceline.events.values import shapes_of
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class Reporter:
         self._index_in_epoch = 0
         self._items_in_epoch: int | None = None
         self._ended = False
+        self._ticks = cpu_ticks() if self.listening else None
         if self.listening:
             self._start(info or {})
 
@@ -144,10 +146,19 @@ class Reporter:
         if self._ended:
             return
         self._ended = True
-        self._write("end", {"status": status, "error": error})
+        if self.listening:
+            self._write("end", {"status": status, "error": error, "info": self._held()})
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+
+    def _held(self) -> Mapping[str, Scalar]:
+        """Return what held while this rank worked; of what cannot be found out, nothing."""
+        try:
+            stolen = steal_share(self._ticks, cpu_ticks())
+            return {**settings(), **({} if stolen is None else {"cpu_steal": stolen})}
+        except Exception:  # noqa: BLE001 - as in _write
+            return {}
 
     def __enter__(self) -> Self:
         return self

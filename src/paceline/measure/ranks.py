@@ -17,6 +17,7 @@ from paceline.events import (
     MalformedEvent,
     Metric,
     Note,
+    Scalar,
     Start,
     parse_event,
     parse_events,
@@ -24,6 +25,9 @@ from paceline.events import (
 from paceline.model.summary import RankSample
 
 _T = TypeVar("_T", bound=Event)
+# What a trainer says at its start that decides its pace.
+_CHOSEN = ("torch", "device", "precision", "wire", "backend")
+_STEAL = "cpu_steal"
 
 
 @dataclass(frozen=True)
@@ -165,7 +169,24 @@ def _rank_sample(
         first_epoch_whole=0 in whole,
         partial=_partial_positions(iterations, warmup),
         iterations_per_epoch=max((item.of for item in iterations if item.of), default=None),
+        settings=_settings(events),
+        steal=_steal(events),
     )
+
+
+def _settings(events: Sequence[Event]) -> Mapping[str, Scalar]:
+    """Return what held while the rank worked: as it said at its end, and what its trainer chose."""
+    chosen: Mapping[str, Scalar] = next((start.info for start in _only(Start, events)), {})
+    held: Mapping[str, Scalar] = next((end.info for end in _only(End, events)), {})
+    return {
+        **{name: chosen[name] for name in _CHOSEN if chosen.get(name) is not None},
+        **{name: value for name, value in held.items() if name != _STEAL},
+    }
+
+
+def _steal(events: Sequence[Event]) -> float | None:
+    share = next((end.info.get(_STEAL) for end in _only(End, events)), None)
+    return share if isinstance(share, float) else None
 
 
 def _is_whole(epoch: Epoch, iterations: Sequence[Iteration]) -> bool:

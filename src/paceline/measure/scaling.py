@@ -17,6 +17,7 @@ from paceline.measure.costs import cost_per_epoch_usd, expected_epoch_s
 from paceline.measure.headline import headline
 from paceline.measure.oddities import bursts, outlying_runs, stragglers
 from paceline.measure.parts import time_parts
+from paceline.measure.settings import hidden_differences, stolen
 from paceline.measure.statistics import estimate, karp_flatt, scaled
 from paceline.measure.ties import ties
 from paceline.model.plan import Configuration, StudyPlan
@@ -48,7 +49,7 @@ def summarise(
         created_at=created_at,
         data=data,
         measured=measured,
-        notes=plan.notes,
+        notes=(*plan.notes, *hidden_differences(item for item in samples if not item.failed)),
         provenance=dict(provenance or {}),
         scaling=scaling,
         ties=groups,
@@ -110,7 +111,7 @@ def _notes(
 ) -> tuple[str, ...]:
     notes = [*outlying_runs(item.good)]
     for sample in item.good:
-        notes += [*stragglers(sample), *bursts(sample)]
+        notes += [*stragglers(sample), *bursts(sample), *stolen(sample)]
     failed = len(item.samples) - len(item.good)
     if failed:
         notes.append(f"{failed} of {len(item.samples)} samples failed")

@@ -65,7 +65,9 @@ class Cluster:
     """Hosts with one name; the first is the master.
 
     `usd_per_host_hour` is what each host costs while it is rented; None where nobody knows.
-    `price_source` says where that comes from and of which day it is.
+    `price_source` says where that comes from and of which day it is. `about` is what else the
+    provider knows of each host, by its name, that could explain a result: `instance_type`,
+    `zone`, `placement`, `image`, `market`.
     """
 
     name: str
@@ -73,6 +75,7 @@ class Cluster:
     hosts: tuple[Host, ...]
     usd_per_host_hour: float | None = None
     price_source: str = ""
+    about: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def cost_usd_per_hour(self) -> float | None:

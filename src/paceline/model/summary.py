@@ -17,7 +17,9 @@ class RankSample:
     went, and `first_epoch_whole` says whether that was all of it. `partial` are the positions in
     `iteration_s` of iterations that had fewer items than a full batch. `items`, `data_s` and
     `wait_s` are sums over the measured iterations, those of the warm-up left out.
-    `iterations_per_epoch` is how many a whole epoch has, as the rank says.
+    `iterations_per_epoch` is how many a whole epoch has, as the rank says. `settings` are those
+    that held while it worked, such as its threads; `steal` is the share of its host's CPU time
+    that the hypervisor gave to others meanwhile.
     """
 
     rank: int
@@ -33,6 +35,8 @@ class RankSample:
     first_epoch_whole: bool = False
     partial: tuple[int, ...] = ()
     iterations_per_epoch: int | None = None
+    settings: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
+    steal: float | None = None
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,10 @@ _FACTS = {
     "python_version": "Python versions",
     "cpu_model": "processors",
     "cores": "numbers of cores",
+    "zone": "zones",
+    "placement": "placements",
+    "image": "images",
+    "market": "markets",
 }
 
 
