@@ -19,6 +19,8 @@ WARMUP = 3
 DISTURBED = 1.15
 # So many disturbed ones in a row are a burst; stragglers come singly or in twos.
 _LEAST_BURST = 3
+# One burst came and went; with so many, they are how the launch goes on.
+_STATE = 2
 # From this share of disturbed iterations on, a launch is called straggling.
 _STRAGGLING_SHARE = 0.01
 
@@ -66,6 +68,8 @@ def course_of(launch: Launch, items: int | None) -> Course:
         settled = [fmean(epoch.seconds.values()) for epoch in launch.epochs]
     steady = median(settled)
     calm, bursts = _without_bursts(settled, steady)
+    if bursts >= _STATE:
+        calm = settled
     disturbed = sum(seconds > DISTURBED * steady for seconds in calm)
     mean = math.fsum(calm) / len(calm)
     return Course(

@@ -207,6 +207,16 @@ def test_a_burst_in_a_probe_is_said_and_not_carried_on(published: tuple[Launch, 
     assert "burst" in found.notes[0]
 
 
+def test_bursts_that_come_again_are_how_a_launch_goes_on() -> None:
+    """One burst came and went and is left out; two of them count for all that is to come."""
+    target = Target("m5.large", 2, 1, 10)
+    slow = [2.0] * 4
+    once = launch(target, [1.0] * 20 + slow + [1.0] * 20, planned=1000)
+    again = launch(target, [1.0] * 10 + slow + [1.0] * 16 + slow + [1.0] * 10, planned=1000)
+    seconds = [predict(know([item]), target).epoch_s for item in (once, again)]
+    assert seconds == [pytest.approx(1000, rel=0.01), pytest.approx(1000 * (41 + 8) / 41, rel=0.05)]
+
+
 def test_a_hidden_difference_between_launches_is_said(published: tuple[Launch, ...]) -> None:
     """Two launches of the same, 45% apart: the interval holds both, and a note names it."""
     (whole,) = [item for item in published if item.target.instance_type == "m5.large"]
