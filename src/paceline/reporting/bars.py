@@ -6,7 +6,16 @@ from collections.abc import Callable, Sequence
 
 from paceline.measure.costs import cost_per_epoch_usd
 from paceline.model.summary import ConfigurationSummary, Estimate, Sample, StudySummary
-from paceline.reporting.chart import Chart, Trace, base_layout, error_bars, label, title
+from paceline.reporting.chart import (
+    Chart,
+    Trace,
+    base_layout,
+    cut_words,
+    error_bars,
+    label,
+    title,
+    within,
+)
 from paceline.reporting.numbers import common_decimals, plain, plus_minus
 from paceline.reporting.series import colours_of
 from paceline.reporting.table import iteration_unit, short_title, telling_title
@@ -108,9 +117,10 @@ def _chart(
 ) -> Chart:
     items = summary.configurations
     height_px = _FRAME_PX + _ROW_PX * len(items)
+    room = within([overall(item) for item in items], factor)
     layout = base_layout(
         height_px=height_px,
-        x={"title": title(axis), "rangemode": "tozero"},
+        x={"title": title(axis), **room},
         y={
             "tickmode": "array",
             "tickvals": list(range(len(items))),
@@ -126,7 +136,7 @@ def _chart(
     traces = [_means(items, colours, overall, factor), _samples(items, single, factor, axis)]
     if as_bars:
         traces.insert(0, _bars(items, colours, overall, factor))
-    caption += " Diamonds: mean and 95% interval; circles: samples."
+    caption += f" Diamonds: mean and 95% interval; circles: samples.{cut_words(room)}"
     return Chart(name, heading, caption, traces, layout, height_px)
 
 

@@ -15,6 +15,10 @@ Layout = dict[str, Any]
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
 
+# An axis reaches to at most so many times the largest mean.
+_MOST_ROOM = 2.5
+
+
 @dataclass(frozen=True)
 class Chart:
     """One chart: its heading, what it shows in words, and what plotly draws."""
@@ -68,6 +72,27 @@ def title(text: str) -> dict[str, Any]:
     return {"text": label(text), "font": {"color": "@muted", "size": 13}, "standoff": 10}
 
 
+def within(estimates: Sequence[Estimate | None], factor: float = 1.0) -> dict[str, Any]:
+    """Return the range of an axis from zero on, as axis settings.
+
+    Where few samples make intervals far longer than what was measured, they are cut at the edge:
+    shown whole, they would leave no room for anything else.
+    """
+    known = [item for item in estimates if item is not None]
+    largest = max((item.mean * factor for item in known), default=0.0)
+    reach = max((item.high * factor for item in known if item.high is not None), default=0.0)
+    if largest <= 0 or reach <= _MOST_ROOM * largest:
+        return {"rangemode": "tozero"}
+    return {"range": [0.0, _MOST_ROOM * largest]}
+
+
+def cut_words(*axes: Mapping[str, Any]) -> str:
+    """Return what a caption says where an axis cuts intervals; nothing where none does."""
+    return (
+        " Intervals that reach the edge go on beyond it." if any("range" in a for a in axes) else ""
+    )
+
+
 def error_bars(estimates: Sequence[Estimate | None], factor: float = 1.0) -> dict[str, Any]:
     """Return the intervals as plotly's error bars; None where there is no interval."""
     above = [
@@ -75,7 +100,8 @@ def error_bars(estimates: Sequence[Estimate | None], factor: float = 1.0) -> dic
         for item in estimates
     ]
     below = [
-        None if item is None or item.low is None else (item.mean - item.low) * factor
+        # No figure here can be negative: the part of an interval below zero says nothing.
+        None if item is None or item.low is None else (item.mean - max(0.0, item.low)) * factor
         for item in estimates
     ]
     return {

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from paceline.model.summary import ConfigurationSummary, Estimate, Sample, StudySummary
-from paceline.reporting.chart import Chart, Layout, Trace, base_layout, error_bars, label, title
+from paceline.reporting.chart import (
+    Chart,
+    Layout,
+    Trace,
+    base_layout,
+    cut_words,
+    error_bars,
+    label,
+    title,
+    within,
+)
 from paceline.reporting.numbers import percent, times
 from paceline.reporting.palette import series_colour, series_dash, series_symbol
 from paceline.reporting.series import Series, series_of
@@ -27,12 +37,13 @@ def speedup_chart(summary: StudySummary) -> Chart | None:
     first = baseline.configuration.world_size
     sizes = _sizes(items)
     ideal = _ideal([sizes[0], sizes[-1]], [sizes[0] / first, sizes[-1] / first])
+    room = within([*(item.speedup for item in items), _exactly(sizes[-1] / first)])
     return Chart(
         "speedup",
         "Speedup",
-        "How many times as fast as the baseline; the dotted line is ideal.",
+        f"How many times as fast as the baseline; the dotted line is ideal.{cut_words(room)}",
         [ideal, *_traces(summary, baseline, lambda item: item.speedup, per_process=False)],
-        _layout(sizes, "times the baseline", {"rangemode": "tozero"}),
+        _layout(sizes, "times the baseline", room),
         _HEIGHT_PX,
     )
 
@@ -45,14 +56,20 @@ def efficiency_chart(summary: StudySummary) -> Chart | None:
         return None
     sizes = _sizes(items)
     ideal = _ideal([sizes[0], sizes[-1]], [1.0, 1.0])
+    room = within([*(item.efficiency for item in items), _exactly(1.0)])
     return Chart(
         "efficiency",
         "Efficiency",
-        "Speedup per process; the dotted line is ideal.",
+        f"Speedup per process; the dotted line is ideal.{cut_words(room)}",
         [ideal, *_traces(summary, baseline, lambda item: item.efficiency, per_process=True)],
-        _layout(sizes, "of the baseline", {"rangemode": "tozero", "tickformat": ".0%"}),
+        _layout(sizes, "of the baseline", {**room, "tickformat": ".0%"}),
         _HEIGHT_PX,
     )
+
+
+def _exactly(value: float) -> Estimate:
+    """Return a number that nobody measured, for which there has to be room."""
+    return Estimate(n=1, mean=value, median=value)
 
 
 def _sizes(items: Sequence[ConfigurationSummary]) -> list[int]:

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from paceline.measure.costs import cost_per_epoch_usd, expected_epoch_s, pareto_front
 from paceline.model.summary import ConfigurationSummary, Estimate, StudySummary
-from paceline.reporting.chart import Chart, Layout, Trace, base_layout, error_bars, label, title
+from paceline.reporting.chart import (
+    Chart,
+    Layout,
+    Trace,
+    base_layout,
+    cut_words,
+    error_bars,
+    label,
+    title,
+    within,
+)
 from paceline.reporting.numbers import plus_minus
 from paceline.reporting.palette import series_colour, series_symbol
 from paceline.reporting.series import Series, series_of
@@ -25,21 +36,22 @@ def plane_chart(summary: StudySummary) -> Chart | None:
         return None
     front = front_of(summary)
     traces = [_front_line(points, front)]
-    for series in series_of(summary.configurations, summary.scaling):
-        # A line of each series begins with the baseline; a point it is of the first only.
-        items = series.items if series.index == 0 else tuple(_others(series))
-        own = _points(items)
+    for series in _each_once(summary):
+        own = _points(series.items)
         if own:
-            traces += [_samples(series, items), _means(series, own, summary, front)]
+            traces += [_samples(series, series.items), _means(series, own, summary, front)]
     names = ", ".join(
         telling_title(item.configuration, summary.configurations, summary.scaling) for item in front
     )
+    time = within([seconds for _, seconds, _ in points])
+    cost = within([dollars for _, _, dollars in points])
+    cut = cut_words(time, cost)
     return Chart(
         "plane",
         "Time and cost of an epoch",
-        f"Nearer to the corner is better. Nothing beats {names} in both.",
+        f"Nearer to the corner is better. Nothing beats {names} in both.{cut}",
         traces,
-        _layout(),
+        _layout(time, cost),
         _HEIGHT_PX,
     )
 
@@ -62,11 +74,11 @@ def _points(items: tuple[ConfigurationSummary, ...]) -> list[_Point]:
     ]
 
 
-def _layout() -> Layout:
+def _layout(time: Layout, cost: Layout) -> Layout:
     layout = base_layout(
         height_px=_HEIGHT_PX,
-        x={"title": title("s per epoch"), "rangemode": "tozero"},
-        y={"title": title("USD per epoch"), "rangemode": "tozero", "tickformat": ".3~g"},
+        x={"title": title("s per epoch"), **time},
+        y={"title": title("USD per epoch"), **cost, "tickformat": ".3~g"},
     )
     layout["showlegend"] = True
     layout["margin"]["t"] = 44
@@ -128,8 +140,21 @@ def _means(
     }
 
 
-def _others(series: Series) -> Iterator[ConfigurationSummary]:
-    return (item for item in series.items if not item.is_baseline)
+def _each_once(summary: StudySummary) -> Iterator[Series]:
+    """Yield the series with every configuration once.
+
+    Many a line begins with the baseline, as a point it is of the first of them. Where it is like
+    none of the others, it is a series of its own.
+    """
+    drawn: set[str] = set()
+    groups = series_of(summary.configurations, summary.scaling)
+    for series in groups:
+        own = tuple(item for item in series.items if item.configuration.label not in drawn)
+        drawn.update(item.configuration.label for item in own)
+        yield replace(series, items=own)
+    rest = tuple(item for item in summary.configurations if item.configuration.label not in drawn)
+    if rest:
+        yield Series(len(groups), "baseline", rest)
 
 
 def _samples(series: Series, items: Iterable[ConfigurationSummary]) -> Trace:

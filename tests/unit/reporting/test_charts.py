@@ -136,6 +136,43 @@ def test_the_plane_shows_who_nothing_beats(cluster_study: StudySummary) -> None:
     assert drawn == len(cluster_study.configurations)
 
 
+def test_the_plane_shows_every_configuration_once(cluster_study: StudySummary) -> None:
+    """The baseline too, whichever series it is like, if any."""
+    first, *others = cluster_study.configurations
+    odd = replace(first, configuration=replace(first.configuration, batch_size=7))
+    for items in (
+        (first, *others),
+        (first, *reversed(others)),
+        (odd, *others),
+    ):
+        chart = plane_chart(replace(cluster_study, configurations=items))
+        assert chart is not None
+        means = [len(trace["x"]) for trace in chart.data if trace["mode"] == "markers+text"]
+        priced = [item for item in items if item.cost_per_epoch_usd and item.expected_epoch_s]
+        assert sum(means) == len(priced)
+
+
+def test_intervals_far_beyond_the_means_are_cut_and_the_caption_says_so(
+    study: StudySummary,
+) -> None:
+    """Two noisy samples must not press everything else together; below zero nothing is drawn."""
+    wide = [
+        replace(
+            item,
+            items_per_s=item.items_per_s
+            and replace(item.items_per_s, low=-900.0, high=100 * item.items_per_s.mean),
+        )
+        for item in study.configurations
+    ]
+    chart = throughput_chart(replace(study, configurations=tuple(wide)))
+    assert chart is not None
+    means = [item.items_per_s.mean for item in wide if item.items_per_s]
+    assert chart.layout["xaxis"]["range"] == [0.0, 2.5 * max(means)]
+    assert "go on beyond" in chart.caption
+    (bars,) = [trace["error_x"] for trace in chart.data if "error_x" in trace]
+    assert [value for value in bars["arrayminus"] if value is not None] == pytest.approx(means)
+
+
 def test_without_a_price_there_is_no_cost(study: StudySummary) -> None:
     """Nobody knows what a laptop costs: no chart says that it is free."""
     assert plane_chart(study) is None
