@@ -16,7 +16,7 @@ from paceline.model.spec import Spec
 from paceline.model.summary import Sample, StudyOutcome, StudySummary
 from paceline.ports import RunStore
 from paceline.reporting import document, html, markdown, tables, text
-from paceline.reporting.notes import provenance_notes
+from paceline.reporting.notes import failed_tries, provenance_notes
 
 REPORT_FILE = "report.html"
 DOCUMENT_FILE = "study.json"
@@ -80,7 +80,8 @@ class Publisher:
         good = {sample.run_id for sample in samples if sample.failed is None}
         counting = [record for record in records if record.run_id in good]
         summary = self.summarise(samples, _data_of(counting or records))
-        return replace(summary, notes=(*summary.notes, *provenance_notes(counting)))
+        tries = failed_tries(records, good)
+        return replace(summary, notes=(*summary.notes, *tries, *provenance_notes(counting)))
 
     def read_samples(self, records: Sequence[RunRecord]) -> tuple[Sample, ...]:
         """Return the samples that count, and the latest failure of those that have none."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from paceline.model.record import RunRecord
@@ -32,6 +32,20 @@ def provenance_notes(records: Iterable[RunRecord]) -> tuple[str, ...]:
         *_host_notes([frozenset(_name(key, facts) for key, facts in run.items()) for run in runs]),
         *_value_notes(_VERSIONS, told),
         *_value_notes(_FACTS, [facts for run in runs for facts in run.values()]),
+    )
+
+
+def failed_tries(records: Sequence[RunRecord], good: Collection[str]) -> tuple[str, ...]:
+    """Return in a sentence each try that failed of a sample that worked in the end.
+
+    `good` are the ids of the runs that count.
+    """
+    mended = {record.sample_id for record in records if record.run_id in good}
+    return tuple(
+        f"{record.configuration.title}, sample {record.sample_index}: a try failed "
+        f"({record.failure.reason}), and it was taken again"
+        for record in records
+        if record.sample_id in mended and record.run_id not in good and record.failure is not None
     )
 
 
