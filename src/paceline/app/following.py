@@ -11,7 +11,7 @@ from paceline.app.jobs import FileChunk, follow_job
 from paceline.errors import TransportError
 from paceline.model.plan import HostPlan, RunPlan
 from paceline.ports import Clock, Transport
-from paceline.supervisor.job import JobState
+from paceline.supervisor.job import JobState, Notice
 
 OnChunk = Callable[[FileChunk], None]
 # One silent host among others is lost soon; if all are silent, it is rather our own network.
@@ -22,12 +22,16 @@ _TRY_AGAIN_AFTER_S = 0.5
 
 @dataclass
 class Following:
-    """One reader of a run: the ways to its hosts, and which of them are silent."""
+    """One reader of a run: the ways to its hosts, and which of them are silent.
+
+    `notices` are those of hosts that are taken back.
+    """
 
     links: Mapping[str, Transport]
     plan: RunPlan
     clock: Clock
     silent: set[str] = field(default_factory=set)
+    notices: dict[str, Notice] = field(default_factory=dict)
 
     @property
     def hosts(self) -> tuple[HostPlan, ...]:
@@ -46,6 +50,8 @@ class Following:
                         self.silent.discard(name)
                         if isinstance(message, FileChunk):
                             offsets[message.file] = message.end
+                        elif message.notice is not None:
+                            self.notices[name] = message.notice
                         yield message
             except TransportError as error:
                 now = self.clock.monotonic()

@@ -52,6 +52,7 @@ def job_of(plan: RunPlan, host: HostPlan, *, grace_s: float = 10.0) -> Job:
         grace_s=grace_s,
         endings=host.endings,
         hang_timeout_s=plan.hang_timeout_s,
+        lookout=plan.lookout,
     )
 
 

@@ -68,13 +68,19 @@ async def finish_run(
     When this is interrupted, the run is stopped everywhere and recorded as stopped. Whoever
     follows a run owns it: others leave the settling to us.
     """
+    following = Following(pad.links, plan, pad.clock)
     with pad.store.lock(record):
         try:
-            states = await _follow_all(pad, plan, on_chunk)
+            states = await follow_all(following, on_chunk, lambda: _stop_everywhere(pad, plan))
         except BaseException as error:
             # Also Ctrl-C: what was started must end and be written down before we go.
-            await _uncut(_abandon(pad, plan, record, error))
-            raise
+            ended = await _uncut(_abandon(pad, plan, record, error))
+            if not (isinstance(error, TransportError) and error.host in following.notices):
+                raise
+            # The host had said that it would go, and was gone sooner than we were done with it.
+            taken = replace(ended, state=RunState.INTERRUPTED, failure=_taken_back(error.host))
+            pad.store.update_run(taken)
+            return taken
         return await _uncut(_settle(pad, plan, record, states))
 
 
@@ -195,6 +201,9 @@ def outcome_of(record: RunRecord, states: Mapping[str, JobState], *, now: float)
         ended_at=max(ends, default=now),
         wall_s=max(walls, default=None),
     )
+    taken = next((name for name, state in states.items() if _was_taken_back(state)), None)
+    if taken is not None:
+        return replace(base, state=RunState.INTERRUPTED, failure=_taken_back(taken))
     failure = _first_failure(states)
     if failure is None and outcomes == {"succeeded"}:
         return replace(base, state=RunState.SUCCEEDED)
@@ -207,6 +216,20 @@ def outcome_of(record: RunRecord, states: Mapping[str, JobState], *, now: float)
         gone = Failure("its supervisor was killed, and the ranks ended with it")
         return replace(base, state=RunState.LOST, failure=gone)
     return replace(base, state=RunState.STOPPED, failure=Failure("it was stopped"))
+
+
+def _was_taken_back(state: JobState) -> bool:
+    """Whether a job ended because of its machine: ranks that lose a peer fail, as others do."""
+    at_fault = state.notice is not None and state.outcome in ("failed", "lost")
+    return at_fault or state.outcome == "interrupted"
+
+
+def _taken_back(host: str) -> Failure:
+    return Failure(
+        "its spot machine is taken back",
+        host=host,
+        hint="`market: on-demand` machines stay; a study repeats the sample by itself",
+    )
 
 
 def _first_failure(states: Mapping[str, JobState]) -> Failure | None:
@@ -260,11 +283,6 @@ def _ending(exit_code: int | None) -> str:
 
 def _active(plan: RunPlan) -> tuple[HostPlan, ...]:
     return tuple(host for host in plan.hosts if host.processes)
-
-
-async def _follow_all(pad: Launchpad, plan: RunPlan, on_chunk: OnChunk) -> Mapping[str, JobState]:
-    following = Following(pad.links, plan, pad.clock)
-    return await follow_all(following, on_chunk, lambda: _stop_everywhere(pad, plan))
 
 
 async def _stop_everywhere(pad: Launchpad, plan: RunPlan) -> Mapping[str, JobState]:

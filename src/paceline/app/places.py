@@ -53,7 +53,7 @@ class Places:
         key = _key(configuration)
         if key not in self._open:
             if any(instance_type != key[0] for instance_type, _ in self._open):
-                await self._leave()
+                await self.leave()
             spec = variant_of(self.spec, configuration)
             self._open[key] = await self._stack.enter_async_context(self.open_workplace(spec))
         return self._open[key]
@@ -66,7 +66,8 @@ class Places:
             self._ready.add(_key(configuration))
         return place
 
-    async def _leave(self) -> None:
+    async def leave(self) -> None:
+        """Let go of the hosts; they are asked for again when they are needed."""
         stack, self._stack = self._stack, AsyncExitStack()
         self._open.clear()
         self._ready.clear()

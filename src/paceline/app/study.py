@@ -1,7 +1,8 @@
 """A study: take every planned sample once, in order, whatever happens in between.
 
 What was taken is never taken again. A sample that fails is recorded with its reason and tried
-again within the spec's limit; a run that an earlier process of ours left behind is taken over.
+again within the spec's limit, and one whose machine was taken back is repeated; a run that an
+earlier process of ours left behind is taken over.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ from paceline.model.summary import Sample, StudyProgress
 from paceline.ports import StudyObserver
 
 _TELL_EVERY_S = 0.25
+# Where machines are taken back this often, no sample will ever be done.
+_MOST_INTERRUPTIONS = 10
 
 
 @dataclass
@@ -167,13 +170,18 @@ class StudyRunner:
         return await self._follow(pad, plan, now)
 
     async def _take(self, item: PlannedSample, taken: Taken) -> tuple[RunRecord, Sample]:
-        attempt = 0
+        attempt = interruptions = 0
         while True:
             place = await self.places.of(item.configuration)
             self._purse.open(price_of(self.spec, place.cluster))
             self._purse.require(remaining_s(taken.walls(), [item.configuration]))
             record = await self._run_once(place, item, attempt)
             sample = read_sample(record, self.spec)
+            if record.state is RunState.INTERRUPTED and interruptions < _MOST_INTERRUPTIONS:
+                # Nothing was wrong with it, so this is no retry; the hosts are asked for anew.
+                interruptions += 1
+                await self.places.leave()
+                continue
             if sample.failed is None or attempt >= self.spec.limits.retries:
                 return record, sample
             attempt += 1

@@ -115,6 +115,15 @@ class Note(Event):
 
 
 @dataclass(frozen=True)
+class Interruption(Event):
+    """The host of this rank will be taken back (spot): what will be done with it, and when."""
+
+    kind: ClassVar[str] = "interruption"
+    action: str = ""
+    at: Seconds = 0.0
+
+
+@dataclass(frozen=True)
 class End(Event):
     """The rank is done: `ok`, `stopped` on request, or `failed` with its error.
 
@@ -128,5 +137,6 @@ class End(Event):
 
 
 EVENT_TYPES: Mapping[str, type[Event]] = {
-    kind.kind: kind for kind in (Start, Iteration, Epoch, Checkpoint, Metric, Picture, Note, End)
+    kind.kind: kind
+    for kind in (Start, Iteration, Epoch, Checkpoint, Metric, Picture, Note, Interruption, End)
 }

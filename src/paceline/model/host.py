@@ -67,7 +67,8 @@ class Cluster:
     `usd_per_host_hour` is what each host costs while it is rented; None where nobody knows.
     `price_source` says where that comes from and of which day it is. `about` is what else the
     provider knows of each host, by its name, that could explain a result: `instance_type`,
-    `zone`, `placement`, `image`, `market`.
+    `zone`, `placement`, `image`, `market`. `notices_at` is where a host learns that it will be
+    taken back (spot); None where nobody takes it.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Cluster:
     usd_per_host_hour: float | None = None
     price_source: str = ""
     about: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    notices_at: str | None = None
 
     @property
     def cost_usd_per_hour(self) -> float | None:

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from paceline.model.command import Command
 from paceline.model.host import Host
+from paceline.supervisor.job import Lookout
 
 ArgValue = str | int | float | bool
 # The axes of a study that are neither numbers of processes, nor a batch size, nor an argument.
@@ -139,7 +140,8 @@ class RunPlan:
     """One execution of a job, down to the exact command lines of every host.
 
     `job_folder` is where the job lives on each host, `python` the interpreter that runs the
-    supervisor there, and `import_path` what it needs on its path to find this package.
+    supervisor there, and `import_path` what it needs on its path to find this package. With a
+    `lookout`, each supervisor looks out for the notice that its machine is taken back.
     """
 
     run_id: str
@@ -154,6 +156,7 @@ class RunPlan:
     timeout_s: float | None = None
     hang_timeout_s: float | None = None
     notes: tuple[str, ...] = ()
+    lookout: Lookout | None = None
 
     @property
     def world_size(self) -> int:

@@ -19,6 +19,7 @@ class RunState(str, Enum):
     FAILED = "failed"
     STOPPED = "stopped"
     LOST = "lost"
+    INTERRUPTED = "interrupted"  # its machine was taken back (spot): nothing was wrong with it
     UNREADABLE = "unreadable"
 
     @property

@@ -14,6 +14,7 @@ from paceline.planning.fit import crowded, require_fit
 from paceline.planning.launch import Launch
 from paceline.planning.launchers import LAUNCHERS
 from paceline.planning.variant import variant_of
+from paceline.supervisor.job import Lookout
 
 _LOOPBACK_ADDRESS = "127.0.0.1"
 
@@ -71,6 +72,7 @@ def plan_run(
         timeout_s=spec.job.timeout,
         hang_timeout_s=spec.job.hang_timeout,
         notes=tuple(_notes(configuration, launch.facts)),
+        lookout=None if cluster.notices_at is None else Lookout(cluster.notices_at),
     )
 
 

@@ -21,6 +21,7 @@ from paceline.model.plan import (
     StudyPlan,
 )
 from paceline.model.record import Failure, RunRecord, RunState, StudyRecord
+from paceline.supervisor.job import Lookout
 
 
 def configuration_to_plain(configuration: Configuration) -> dict[str, Any]:
@@ -92,6 +93,7 @@ def plan_to_plain(plan: RunPlan) -> dict[str, Any]:
         **plain,
         "configuration": configuration_to_plain(plan.configuration),
         "notes": list(plan.notes),
+        "lookout": None if plan.lookout is None else asdict(plan.lookout),
         "hosts": [_host_plan_to_plain(host) for host in plan.hosts],
     }
 
@@ -120,11 +122,13 @@ def _host_plan_to_plain(plan: HostPlan) -> dict[str, Any]:
 
 def plan_from_plain(data: Mapping[str, Any]) -> RunPlan:
     """Read a run plan from JSON data; secrets stay hidden, so it can be shown but not started."""
+    lookout = data.get("lookout")
     return RunPlan(
         **{
             **data,
             "configuration": configuration_from_plain(data["configuration"]),
             "notes": tuple(data["notes"]),
+            "lookout": Lookout(**lookout) if lookout else None,
             "hosts": tuple(_host_plan_from_plain(host) for host in data["hosts"]),
         }
     )

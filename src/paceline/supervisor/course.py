@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from paceline.supervisor.job import FAILED, STOPPED, SUCCEEDED, TIMEOUT
+from paceline.supervisor.job import FAILED, INTERRUPTED, STOPPED, SUCCEEDED, TIMEOUT
 
 # A process that SIGKILL does not end within this hangs in the kernel; nobody can wait it out.
 GIVE_UP_S = 30.0
@@ -21,6 +21,7 @@ class Course:
 
     running: frozenset[str]
     timeout_at: float | None = None
+    wind_down_at: float | None = None
     outcome: str | None = None
     kill_at: float | None = None
 
@@ -38,8 +39,15 @@ class Course:
 
     def after_time(self, now: float, grace_s: float) -> Course:
         """Take note of the time."""
-        late = self.timeout_at is not None and now >= self.timeout_at
-        return self.heading(TIMEOUT, now, grace_s) if late else self
+        if self.timeout_at is not None and now >= self.timeout_at:
+            return self.heading(TIMEOUT, now, grace_s)
+        if self.wind_down_at is not None and now >= self.wind_down_at:
+            return self.heading(INTERRUPTED, now, grace_s)
+        return self
+
+    def after_notice(self, now: float, wind_down_s: float) -> Course:
+        """Take note that the machine will be taken back: what still runs then has to end."""
+        return replace(self, wind_down_at=now + wind_down_s)
 
     def after_stop_request(self, now: float, grace_s: float) -> Course:
         """Take note that somebody wants the job stopped; a shorter grace holds at any time."""
@@ -63,4 +71,7 @@ class Course:
 
     def next_deadline(self) -> float | None:
         """Return the time at which something happens by itself."""
-        return self.kill_at if self.ending else self.timeout_at
+        if self.ending:
+            return self.kill_at
+        times = [at for at in (self.timeout_at, self.wind_down_at) if at is not None]
+        return min(times, default=None)

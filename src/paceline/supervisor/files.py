@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
 
 from paceline.errors import Conflict, NotFound, StorageError, UsageError
@@ -19,6 +20,7 @@ from paceline.supervisor.job import (
     STATE_FILE,
     Job,
     JobState,
+    Notice,
 )
 
 # The same as in `paceline.events`, which would take `socket` and `typing` along at each start.
@@ -124,6 +126,17 @@ class JobFolder:
             self._write_into_reserve(data)
         if state.ended:
             remove(self.within(RESERVE_FILE))
+
+    def report_notice(self, job: Job, notice: Notice) -> None:
+        """Report that the machine is taken back, as an event beside those of its ranks."""
+        rank = min((rank for process in job.processes for rank in process.ranks), default=0)
+        event = {
+            "kind": "interruption", "rank": rank, "t": notice.seen_at,
+            "action": notice.action, "at": notice.at,
+        }  # fmt: skip
+        path = self.within(EVENTS_FOLDER, f"host-of-rank-{rank}.jsonl")
+        with contextlib.suppress(OSError), open(path, "a", encoding="utf-8") as file:
+            file.write(json.dumps(event) + "\n")
 
     def _write_into_reserve(self, data: bytes) -> None:
         # The blocks of the reserve are ours already, so that this needs no free space.

@@ -34,6 +34,7 @@ OUT_FOLDER = "out"
 OUT_VARIABLE = "PACELINE_OUT"
 JOB_VARIABLE = "PACELINE_JOB"
 DEFAULT_GRACE_S = 10.0
+METADATA_ADDRESS = "http://169.254.169.254"
 
 STARTING = "starting"
 RUNNING = "running"
@@ -45,6 +46,7 @@ STOPPED = "stopped"
 TIMEOUT = "timeout"
 LOST = "lost"
 HUNG = "hung"
+INTERRUPTED = "interrupted"
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,28 @@ class JobProcess:
     env: Mapping[str, str] = field(default_factory=dict)
     cwd: str | None = None
     ranks: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Lookout:
+    """Where a spot machine learns that it will be taken back, and how often to ask.
+
+    After a notice the ranks have `wind_down_s` for a checkpoint; then the job ends, while there
+    is still time to bring home what it has written.
+    """
+
+    address: str = METADATA_ADDRESS
+    every_s: float = 5.0
+    wind_down_s: float = 30.0
+
+
+@dataclass(frozen=True)
+class Notice:
+    """What the machine was told: what will be done with it, when, and when that was seen."""
+
+    action: str
+    at: float
+    seen_at: float
 
 
 @dataclass(frozen=True)
@@ -72,6 +96,7 @@ class Job:
     grace_s: float = DEFAULT_GRACE_S
     endings: tuple[tuple[str, ...], ...] = ()
     hang_timeout_s: float | None = None
+    lookout: Lookout | None = None
 
     def to_json(self) -> str:
         """Return the text of `job.json`."""
@@ -91,6 +116,7 @@ class Job:
             )
             for item in data["processes"]
         )
+        lookout = data.get("lookout")
         return cls(
             job_id=data["job_id"],
             processes=processes,
@@ -98,6 +124,7 @@ class Job:
             grace_s=data.get("grace_s", DEFAULT_GRACE_S),
             endings=tuple(tuple(words) for words in data.get("endings") or ()),
             hang_timeout_s=data.get("hang_timeout_s"),
+            lookout=Lookout(**_known(Lookout, lookout)) if lookout else None,
         )
 
 
@@ -131,9 +158,9 @@ class JobState:
     """Where a job stands.
 
     `phase` is `starting`, `running` or `ended`; `outcome`, once ended, is `succeeded`,
-    `failed`, `stopped` (on request), `timeout`, `hung` (its ranks got nowhere), or `lost` (the
-    supervisor is gone and left no outcome). `supervisor_start` tells our supervisor from a
-    stranger that has its old pid.
+    `failed`, `stopped` (on request), `timeout`, `hung` (its ranks got nowhere), `interrupted` (the
+    machine is taken back, as its `notice` says), or `lost` (the supervisor is gone and left no
+    outcome). `supervisor_start` tells our supervisor from a stranger that has its old pid.
     `ended_at` is when nothing of the job was left; `wall_s` is the time from the first start to
     the last end among the job's processes. `detail` says in one sentence why the job ended.
     """
@@ -149,6 +176,7 @@ class JobState:
     processes: Mapping[str, ProcessState] = field(default_factory=dict)
     first_failure: FirstFailure | None = None
     detail: str | None = None
+    notice: Notice | None = None
 
     @property
     def ended(self) -> bool:
@@ -169,6 +197,7 @@ class JobState:
         """Build a state from plain data; what a newer version has added is passed over."""
         processes = data.get("processes") or {}
         failure = data.get("first_failure")
+        notice = data.get("notice")
         return cls(
             **{
                 **_known(cls, data),
@@ -177,6 +206,7 @@ class JobState:
                     for name, item in processes.items()
                 },
                 "first_failure": FirstFailure(**_known(FirstFailure, failure)) if failure else None,
+                "notice": Notice(**_known(Notice, notice)) if notice else None,
             }
         )
 

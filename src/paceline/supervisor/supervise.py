@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from paceline.supervisor import procfs
+from paceline.supervisor.asking import ask_for_checkpoint
 from paceline.supervisor.blame import failure_of, failure_to_start, first_to_fail
 from paceline.supervisor.course import Course
 from paceline.supervisor.endings import carry_out
@@ -24,6 +25,7 @@ from paceline.supervisor.job import (
     ENDED,
     FAILED,
     HUNG,
+    INTERRUPTED,
     RUNNING,
     STARTING,
     STOPPED,
@@ -42,8 +44,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from paceline.supervisor.lookout import Watch
+
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
-WATCHED = (signal.SIGCHLD, *_STOP_SIGNALS)
+# Our own lookout raises SIGUSR1 when it has seen something.
+WATCHED = (signal.SIGCHLD, signal.SIGUSR1, *_STOP_SIGNALS)
 
 # How often the folder is looked for: a job without one can be neither followed nor stopped.
 _LONGEST_WAIT_S = 5.0
@@ -78,6 +83,7 @@ class Supervisor:
         self._unsaved = True
         self._seen_at = time.monotonic()
         self._pulse = Pulse(folder, job.processes, self._seen_at)
+        self._watch: Watch | None = None
         self._state = JobState(
             job.job_id,
             STARTING,
@@ -91,10 +97,12 @@ class Supervisor:
         self._start_all()
         self._save()
         tell_starter(self._state.to_json())
+        self._look_out()
         while not self._is_over():
             word = self._wait()
             self._reap()
             self._decide(word)
+            self._heed_notice()
             self._end_what_must_end()
             self._save()
         self._finish()
@@ -227,6 +235,28 @@ class Supervisor:
         note(failure.reason)
         self._update(first_failure=failure, detail=failure.reason)
 
+    def _look_out(self) -> None:
+        """Look out for the end of a spot machine, now that nothing is forked any more."""
+        if self._job.lookout is None or self._course.ending:
+            return
+        from paceline.supervisor.lookout import Watch  # noqa: PLC0415 - it costs a start 10 ms
+
+        self._watch = Watch(self._job.lookout, note)
+        self._watch.begin()
+
+    def _heed_notice(self) -> None:
+        """Once the machine is to be taken back: say so, and ask the ranks for a checkpoint."""
+        notice = self._watch.seen if self._watch is not None else None
+        if notice is None or self._job.lookout is None or self._state.notice is not None:
+            return
+        note(f"this machine will be taken back: {notice.action} at {notice.at:.0f}")
+        self._update(notice=notice)
+        self._folder.report_notice(self._job, notice)
+        asked = ask_for_checkpoint(procfs.descendants(os.getpid()))
+        note(f"a checkpoint is asked of {len(asked)} processes")
+        now = time.monotonic()
+        self._course = self._course.after_notice(now, self._job.lookout.wind_down_s)
+
     def _is_forsaken(self) -> bool:
         """Whether the folder was gone at two looks: a disk may come back."""
         now = time.monotonic()
@@ -300,6 +330,8 @@ class Supervisor:
         words = self._state.detail
         if self._course.outcome == STOPPED:
             words = "the job was stopped on request"
+        elif self._course.outcome == INTERRUPTED:
+            words = "the job was ended because its machine is taken back"
         elif self._course.outcome == TIMEOUT:
             words = f"the job was stopped because it took longer than {self._job.timeout_s:g} s"
         if not left:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from paceline.app.launch import outcome_of
 from paceline.model.plan import Configuration
 from paceline.model.record import RunRecord, RunState
-from paceline.supervisor.job import FirstFailure, JobState, ProcessState
+from paceline.supervisor.job import FirstFailure, JobState, Notice, ProcessState
 
 RECORD = RunRecord("r", "train", RunState.RUNNING, Configuration(2, 1), Path(), created_at=1.0)
 
@@ -56,6 +57,21 @@ def test_other_ends_have_names_of_their_own() -> None:
     assert late.failure is not None
     assert "time limit" in late.failure.reason
     assert outcome_of(RECORD, {"a": ended("lost")}, now=9.0).state is RunState.LOST
+
+
+def test_a_machine_that_is_taken_back_is_no_failure() -> None:
+    """The run is interrupted, whatever the ranks said that lost their peers; a success stays."""
+    notice = Notice("terminate", at=100.0, seen_at=5.0)
+    for here in (
+        ended("interrupted", notice=notice),
+        replace(failed("rank-0", 8.0), notice=notice),
+    ):
+        outcome = outcome_of(RECORD, {"a": failed("rank-1", 7.0), "b": here}, now=9.0)
+        assert outcome.state is RunState.INTERRUPTED
+        assert outcome.failure is not None
+        assert outcome.failure.host == "b"
+    done = outcome_of(RECORD, {"a": ended("succeeded", notice=notice)}, now=9.0)
+    assert done.state is RunState.SUCCEEDED
 
 
 def test_what_is_not_known_is_missing() -> None:

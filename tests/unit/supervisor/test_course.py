@@ -31,6 +31,16 @@ def test_a_timeout_is_an_outcome_of_its_own() -> None:
     assert late.after_exits(dict.fromkeys(NAMES, -15), 3.5, 1.0).outcome == "timeout"
 
 
+def test_after_a_notice_the_job_ends_in_time() -> None:
+    """It may succeed until then; a timeout that comes sooner is still one."""
+    course = Course(NAMES).after_notice(2.0, 30.0)
+    assert course.next_deadline() == 32.0
+    assert course.after_time(31.9, 10.0).outcome is None
+    assert course.after_time(32.0, 10.0).outcome == "interrupted"
+    assert course.after_exits(dict.fromkeys(NAMES, 0), 3.0, 10.0).outcome == "succeeded"
+    assert Course(NAMES, timeout_at=9.0).after_notice(2.0, 30.0).next_deadline() == 9.0
+
+
 def test_an_impatient_second_stop_shortens_the_grace() -> None:
     """A stop request holds while the job is ending: the shorter grace counts."""
     course = Course(NAMES).after_stop_request(0.0, 60.0)
