@@ -24,13 +24,11 @@ CONFIGURATIONS = ((1, 1), (2, 1), (2, 2), (2, 4))
 @pytest.fixture
 def tutorial(lab: tuple[SshHost, ...], terminal: Terminal) -> Tutorial:
     """Return the page, read by somebody whose two hosts answer to a key of their ssh config."""
-    (terminal.home / ".ssh").mkdir(parents=True)
-    key = f"Host *\n  IdentityFile {lab[0].user_key}\n"
-    (terminal.home / ".ssh" / "config").write_text(key)
     data = terminal.folder / "cifar10"
     write_cifar(data, IMAGES)
     hosts = {"203.0.113.10": lab[0].address, "203.0.113.11": lab[1].address}
     made = Tutorial("2-experiment", terminal, hosts)
+    made.log_in_with(lab[0].user_key)
     made.example(
         "experiment.yaml",
         {

@@ -44,6 +44,12 @@ class Tutorial:
         self._instead = instead
         (terminal.folder / "examples").mkdir(exist_ok=True)
 
+    def log_in_with(self, key: Path) -> None:
+        """Let the reader's ssh config name a key for all hosts."""
+        folder = self._terminal.home / ".ssh"
+        folder.mkdir(parents=True)
+        (folder / "config").write_text(f"Host *\n  IdentityFile {key}\n")
+
     def example(self, name: str, changes: Mapping[str, str]) -> None:
         """Copy an example into the reader's folder; `changes` make it small enough for a test."""
         text = (ROOT / "examples" / name).read_text()
@@ -82,6 +88,10 @@ class Tutorial:
     def expect_end(self) -> None:
         """Fail where the page goes on."""
         assert self._left == []
+
+    def word(self, of_the_page: str) -> str:
+        """Return what the reader types for a word of the page."""
+        return self._instead[of_the_page]
 
     def _next(self, beginning: str) -> str:
         line = self._left.pop(0)
