@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import signal
 from collections import Counter
 from pathlib import Path
@@ -199,3 +200,34 @@ def test_two_studies_are_compared(terminal: Terminal) -> None:
     assert Path(page).read_text().startswith("<!doctype html>")
     missing = terminal.paceline("report", "scaling", "nobody")
     assert missing.returncode == 8
+
+
+def test_a_detached_study_goes_on_without_its_terminal(terminal: Terminal) -> None:
+    """`study --detach` returns its name at once; the study comes to its end, or is ended."""
+    study = write_study(terminal, REPORTING.replace("0.05", "0.3"))
+    begun = json.loads(terminal.paceline("study", "spec.yaml", "--detach", "--json").stdout)
+    assert begun["name"] == "scaling"
+    assert not (study / "report.html").exists()
+    wait_until((study / "plan.json").exists)
+    os.killpg(begun["pid"], signal.SIGTERM)
+    wait_until(lambda: "goes on from there" in Path(begun["log"]).read_text())
+    again = terminal.paceline("study", "spec.yaml", "-d")
+    assert (again.returncode, again.stdout) == (0, "scaling\n")
+    wait_until(lambda: "report: " in Path(begun["log"]).read_text())
+    assert len({run["sample_id"] for run in runs_of(study) if run["state"] == "succeeded"}) == 4
+    wait_until(lambda: terminal.processes() == [])
+
+
+def test_a_detached_study_that_cannot_start_says_so(terminal: Terminal) -> None:
+    """Mistakes are said where the study was asked for, and nothing is left running."""
+    write_study(terminal)
+    wrong = terminal.paceline("study", "spec.yaml", "-d", "--set", "study.samples=none")
+    assert wrong.returncode == 2
+    assert terminal.results() == []
+    wide = terminal.paceline(
+        "study", "spec.yaml", "-d", "-s", "study.grid={nodes: [3]}", "-s", "job.script=train.py"
+    )
+    assert wide.returncode in (0, 5)  # a slow machine has not found out yet
+    wait_until(lambda: terminal.processes() == [])
+    said = (terminal.folder / "paceline-results" / "scaling.log").read_text()
+    assert "does not fit" in said

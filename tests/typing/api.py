@@ -8,6 +8,7 @@ from typing_extensions import assert_type
 
 import paceline
 from paceline.api.data import DataListing
+from paceline.api.detaching import DetachedStudy
 from paceline.app.doctor import Check
 from paceline.datasets import FetchResult, Verification
 from paceline.model.plan import PlanReport
@@ -24,6 +25,7 @@ assert_type(paceline.runs(), tuple[paceline.RunRecord, ...])
 assert_type(paceline.studies(), tuple[paceline.StudyListing, ...])
 assert_type(paceline.study(), paceline.StudyOutcome)
 assert_type(paceline.study().summary, paceline.StudySummary)
+assert_type(paceline.study_detached("spec.yaml"), DetachedStudy)
 assert_type(paceline.demo(), paceline.StudyOutcome)
 assert_type(paceline.demo_spec(), paceline.Spec)
 assert_type(paceline.report("demo", form="markdown"), str)

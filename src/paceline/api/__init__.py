@@ -6,6 +6,7 @@ from paceline.api.advising import forecast
 from paceline.api.checks import calibrate, doctor
 from paceline.api.counsel import advise_on, probe
 from paceline.api.data import fetch_data, known_datasets, verify_data
+from paceline.api.detaching import study_detached
 from paceline.api.reaching import copy, execute, shell
 from paceline.api.running import logs, run, runs, stop, train, wait
 from paceline.api.studying import (
@@ -52,6 +53,7 @@ __all__ = [
     "stop",
     "studies",
     "study",
+    "study_detached",
     "train",
     "verify_data",
     "wait",

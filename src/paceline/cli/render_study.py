@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from paceline.api.detaching import DetachedStudy
 from paceline.cli import show
 from paceline.errors import JobFailed, StorageError
 from paceline.model.summary import StudyOutcome
+
+
+def show_detached(begun: DetachedStudy, *, as_json: bool) -> None:
+    """Print which study goes on, and how one looks on and ends it."""
+    if as_json:
+        show.out_json(begun)
+        return
+    show.out(begun.name)
+    show.say(
+        f"running; `paceline watch {begun.name}` shows it, `kill {begun.pid}` ends it in order; "
+        f"its words go to {begun.log}"
+    )
 
 
 def show_study(done: StudyOutcome, *, as_json: bool) -> None:

@@ -32,13 +32,16 @@ def study(
     accept_keys: options.AcceptKeys = None,
     tensorboard: options.Tensorboard = None,
     results: options.Results = None,
+    detach: Annotated[
+        bool, typer.Option("--detach", "-d", help="Return at once; see watch and report.")
+    ] = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Measure how the job scales, and write a report."""
     from paceline import api
     from paceline.cli.live import observer
-    from paceline.cli.render_study import show_study
+    from paceline.cli.render_study import show_detached, show_study
 
     words = options.overrides(
         sets,
@@ -50,6 +53,9 @@ def study(
         study__tensorboard=tensorboard,
         **options.cluster(hosts, accept_keys),
     )
+    if detach:
+        show_detached(api.study_detached(spec, overrides=words, results=results), as_json=json)
+        return
     with observer(quiet=quiet) as watcher:
         done = api.study(
             spec,
