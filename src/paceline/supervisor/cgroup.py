@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 TYPE_CHECKING = False
@@ -11,24 +12,45 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = "/sys/fs/cgroup"
+# Where a machine is said to be another than it is: a rehearsed one has its instance type's size.
+DECLARED = "/run/paceline/machine.json"
 # What stands in version 1 for "no limit" is a number near 2**63.
 _UNLIMITED = 1 << 60
 
 
-def usable_cores(root: str = ROOT, membership: str = "/proc/self/cgroup") -> int:
+def usable_cores(
+    root: str = ROOT, membership: str = "/proc/self/cgroup", declared: str = DECLARED
+) -> int:
     """Return the whole cores that the scheduler grants us, at least one."""
+    said = _declared(declared, "cores")
+    if said is not None:
+        return said
     cores = len(os.sched_getaffinity(0))
     quotas = [cores, *(int(quota) for quota in _cpu_quotas(root, membership))]
     return max(1, min(quotas))
 
 
-def usable_memory_bytes(root: str = ROOT, membership: str = "/proc/self/cgroup") -> int | None:
+def usable_memory_bytes(
+    root: str = ROOT, membership: str = "/proc/self/cgroup", declared: str = DECLARED
+) -> int | None:
     """Return the memory that we may fill; None where nobody says."""
+    said = _declared(declared, "memory_bytes")
+    if said is not None:
+        return said
     limits = [*_memory_limits(root, membership)]
     total = _total_memory_bytes()
     if total is not None:
         limits.append(total)
     return min(limits, default=None)
+
+
+def _declared(path: str, name: str) -> int | None:
+    """Return what a machine is said to have, where somebody says it."""
+    try:
+        value = json.loads(_read(path) or "{}").get(name)
+    except ValueError:
+        return None
+    return value if isinstance(value, int) and value > 0 else None
 
 
 def _total_memory_bytes() -> int | None:

@@ -70,3 +70,15 @@ def test_a_memory_limit_holds(tmp_path: Path) -> None:
     """A container has what it was given, not what the machine has."""
     where = groups(tmp_path, "0::/a\n", a__memory_DOT_max="2097152\n")
     assert cgroup.usable_memory_bytes(*where) == 2097152
+
+
+def test_a_machine_may_be_said_to_be_another(tmp_path: Path) -> None:
+    """What is declared counts; what is no declaration does not."""
+    declared = tmp_path / "machine.json"
+    declared.write_text('{"cores": 8, "memory_bytes": 1024}')
+    assert cgroup.usable_cores(declared=str(declared)) == 8
+    assert cgroup.usable_memory_bytes(declared=str(declared)) == 1024
+    real = cgroup.usable_cores(declared=str(tmp_path / "none"))
+    for text in ("", "{", '{"cores": 0}', '{"cores": "many"}'):
+        declared.write_text(text)
+        assert cgroup.usable_cores(declared=str(declared)) == real

@@ -41,7 +41,9 @@ class Ec2Api(MachineActions, DiskActions, ImageActions, GroupActions, SpotAction
         self.ec2_backend.settle()
         refusal = self._refusal()
         if refusal is None:
-            return super().call_action()
+            answer = super().call_action()
+            self.ec2_backend.let_groups_have_effect()
+            return answer
         return self.serialized(ActionResult(refusal))
 
     def _authenticate_and_authorize_normal_action(self, resource: str = "*") -> None:

@@ -98,6 +98,13 @@ class Emulator:
                 found += list(region.living())
             return found
 
+    def settle(self) -> None:
+        """Let what is due happen, also while nobody calls."""
+        with self.door.lock:
+            for region in self.regions.made.values():
+                region.settle()
+                region.let_groups_have_effect()
+
     # --- what can happen to the machines, and what the caller will meet ---------------------------
 
     def shut_down_from_inside(self, instance_id: str) -> None:

@@ -24,12 +24,54 @@ class Machine:
     user_data: str
     authorised_keys: tuple[str, ...]
     group_ids: tuple[str, ...]
+    image_name: str = ""
+    subnet: str = "172.31.0.0/20"
+    tokens_required: bool = False
+    spot: bool = False
+
+
+@dataclass(frozen=True)
+class Permission:
+    """One thing that a security group allows: a protocol (`-1` is any), ports, and with whom."""
+
+    protocol: str
+    from_port: int | None = None
+    to_port: int | None = None
+    cidr: str | None = None
+    group_id: str | None = None
+
+
+@dataclass(frozen=True)
+class Group:
+    """What a security group lets in, and what it lets out."""
+
+    id: str
+    ingress: tuple[Permission, ...]
+    egress: tuple[Permission, ...]
+
+
+@dataclass(frozen=True)
+class Member:
+    """One address in a network, the public one that leads to it, and the groups that guard it."""
+
+    address: str
+    public_address: str | None
+    group_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Guard:
+    """Who may speak to whom in a region: its groups and their members."""
+
+    region: str
+    groups: tuple[Group, ...]
+    members: tuple[Member, ...]
 
 
 class Keeper(Protocol):
     """Boots machines and takes them away. No call may wait for a boot."""
 
-    def public_address(self) -> str | None:
+    def public_address(self, region: str) -> str | None:
         """Return a free public address and hold it; None if the API may invent one."""
 
     def release(self, address: str) -> None:
@@ -59,12 +101,16 @@ class Keeper(Protocol):
     def warn(self, instance_id: str, at: float) -> None:
         """Let a machine know when it will be interrupted."""
 
+    def guard(self, guard: Guard) -> None:
+        """Let the security groups of a region have effect as they are now."""
+
 
 class NoMachines:
     """Instances without bodies: enough for tests that only talk to the API."""
 
-    def public_address(self) -> str | None:
+    def public_address(self, region: str) -> str | None:
         """Let the API invent one."""
+        del region
         return None
 
     def release(self, address: str) -> None:
@@ -95,3 +141,6 @@ class NoMachines:
 
     def warn(self, instance_id: str, at: float) -> None:
         """Nobody hears it."""
+
+    def guard(self, guard: Guard) -> None:
+        """Nobody speaks to anybody."""

@@ -14,7 +14,8 @@ from moto.ec2.models import EC2Backend
 
 from paceline.rehearsal.emulator import catalogue
 from paceline.rehearsal.emulator.conditions import Conditions, quota_code
-from paceline.rehearsal.emulator.keeper import Keeper, Machine
+from paceline.rehearsal.emulator.guarding import guard_of
+from paceline.rehearsal.emulator.keeper import Guard, Keeper, Machine
 from paceline.rehearsal.emulator.nouns import (
     ENDS_AS,
     Image,
@@ -52,6 +53,7 @@ class Region(EC2Backend):
         self._young: Counter[str] = Counter()
         self._moving: set[str] = set()
         self._invented = itertools.count(_FIRST_ADDRESS)
+        self._guard: Guard | None = None
 
     def _load_amis(self) -> None:
         """Have none of moto's images: the catalogue has those of today."""
@@ -264,7 +266,7 @@ class Region(EC2Backend):
 
     def new_public_address(self) -> str:
         """Return a public address that leads to a machine, or at least looks like one."""
-        given = self.keeper.public_address()
+        given = self.keeper.public_address(self.region_name)
         return given or str(_INVENTED_PUBLIC[next(self._invented)])
 
     def vcpus(self, instance_type: str) -> int:
@@ -308,7 +310,18 @@ class Region(EC2Backend):
             user_data=instance.user_data,
             authorised_keys=() if key is None else (key.public_key.strip(),),
             group_ids=instance.group_ids,
+            image_name=image.name if image is not None else "",
+            subnet=str(self.get_subnet(instance.subnet_id).cidr_block),
+            tokens_required=instance.metadata.get("HttpTokens") == "required",
+            spot=instance.order.spot is not None,
         )
+
+    def let_groups_have_effect(self) -> None:
+        """Tell the keeper who may speak to whom, if that has changed."""
+        guard = guard_of(self.region_name, self.groups, self.interfaces.values())
+        if guard != self._guard:
+            self._guard = guard
+            self.keeper.guard(guard)
 
 
 def not_found(code: str, noun: str, ids: list[str]) -> EC2ClientError:

@@ -1,0 +1,1 @@
+"""Bodies for the emulator's instances: real hosts on this machine, and the rules between them."""

@@ -1,0 +1,248 @@
+"""The keeper that gives the emulator's instances bodies on this machine."""
+
+from __future__ import annotations
+
+import fcntl
+import itertools
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Any
+
+from paceline.errors import EnvironmentFault, NotFound
+from paceline.rehearsal.emulator.keeper import Guard, Machine
+from paceline.rehearsal.machines.base import make_base
+from paceline.rehearsal.machines.body import Body, domain_of, take_away
+from paceline.rehearsal.machines.commands import run, run_all
+from paceline.rehearsal.machines.ground import Ground
+from paceline.rehearsal.machines.grouping import folders_of
+from paceline.rehearsal.machines.journal import Item
+from paceline.rehearsal.machines.metadata import MetadataServer, facts_of
+from paceline.rehearsal.machines.rules import rule_set
+from paceline.rehearsal.machines.wires import SLICES, Router
+
+_LOCKS = Path("/run/paceline-rehearsal")
+_GONE_WITHIN_S = 60.0
+
+
+@dataclass
+class _Place:
+    """A region on this machine: its router, its metadata server, the addresses that are free."""
+
+    router: Router
+    lock: TextIOWrapper
+    metadata: MetadataServer
+    free: list[str] = field(default_factory=list)
+
+
+class HostKeeper:
+    """Boots machines as hosts in namespaces. Calls of the API return before a machine is up."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+        self._lock = threading.RLock()
+        self._bodies: dict[str, Body] = {}
+        self._leaving: list[Body] = []
+        self._regions: dict[str, _Place] = {}
+        self._numbers = itertools.count(1)
+        self.on_shutdown: Callable[[str], None] = lambda _: None
+        groups = folders_of(ground.places.control_group, ground.trees)
+        ground.journal.add(
+            (
+                *(Item("control group", str(folder)) for folder in groups),
+                *(Item("folder", str(folder)) for folder in ground.places.folders),
+            )
+        )  # fmt: skip
+        make_base(ground.places.base)
+
+    # --- the port ---------------------------------------------------------------------------------
+
+    def public_address(self, region: str) -> str | None:
+        """Return a free public address of a region."""
+        with self._lock:
+            free = self._region(region).free
+            if not free:
+                raise EnvironmentFault(f"there is no public address left in {region}")
+            return free.pop(0)
+
+    def release(self, address: str) -> None:
+        """Give a public address back; the others are given first."""
+        with self._lock:
+            for place in self._regions.values():
+                if address in place.router.public_addresses and address not in place.free:
+                    place.free.append(address)
+
+    def boot(self, machine: Machine) -> None:
+        """Start a machine."""
+        with self._lock:
+            body = self._bodies.get(machine.instance_id)
+            if body is None:
+                router = self._region(machine.region).router
+                body = Body(
+                    machine, next(self._numbers), router.namespace, self._ground,
+                    self._shut_down,
+                )  # fmt: skip
+                self._bodies[machine.instance_id] = body
+            body.boot(machine)
+
+    def power_off(self, instance_id: str) -> None:
+        """Switch a machine off."""
+        if (body := self._bodies.get(instance_id)) is not None:
+            body.power_off()
+
+    def reboot(self, instance_id: str) -> None:
+        """Switch a machine off and on."""
+        if (body := self._bodies.get(instance_id)) is not None:
+            body.reboot()
+
+    def remove(self, instance_id: str) -> None:
+        """Take a machine away."""
+        with self._lock:
+            body = self._bodies.pop(instance_id, None)
+            if body is not None:
+                self._leaving = [one for one in self._leaving if not one.join(0)]
+                self._leaving.append(body)
+                body.remove()
+
+    def keep_image(self, instance_id: str, image_id: str) -> None:
+        """Keep a machine's disk as an image."""
+        if (body := self._bodies.get(instance_id)) is not None:
+            body.keep(image_id)
+
+    def forget_image(self, image_id: str) -> None:
+        """Drop an image."""
+        self._ground.images.forget(image_id)
+
+    def console(self, instance_id: str) -> str:
+        """Return a machine's console."""
+        body = self._bodies.get(instance_id)
+        return "" if body is None else body.console()
+
+    def warn(self, instance_id: str, at: float) -> None:
+        """Put the spot notice into a machine's metadata."""
+        if (body := self._bodies.get(instance_id)) is not None:
+            body.interruption_at = at
+
+    def guard(self, guard: Guard) -> None:
+        """Tell a region's router who may speak to whom."""
+        with self._lock:
+            place = self._regions.get(guard.region)
+            if place is not None:
+                inside = ("ip", "netns", "exec", place.router.namespace)
+                run((*inside, "nft", "-f", "-"), rule_set(guard))
+
+    # --- beyond the port --------------------------------------------------------------------------
+
+    def body(self, instance_id: str) -> Body:
+        """Return a machine."""
+        try:
+            return self._bodies[instance_id]
+        except KeyError:
+            raise NotFound(f"there is no machine {instance_id}") from None
+
+    def bodies(self) -> tuple[Body, ...]:
+        """Return the machines, the oldest first."""
+        return tuple(self._bodies.values())
+
+    def caller_address(self, region: str) -> str:
+        """Return the address under which this machine's calls reach the machines of a region."""
+        with self._lock:
+            return self._region(region).router.caller
+
+    def close(self) -> None:
+        """Take everything away."""
+        for instance_id in tuple(self._bodies):
+            self.remove(instance_id)
+        deadline = time.monotonic() + _GONE_WITHIN_S
+        for body in self._leaving:
+            body.join(max(0.0, deadline - time.monotonic()))
+        with self._lock:
+            for place in self._regions.values():
+                place.metadata.close()
+                place.lock.close()
+            self._regions.clear()
+        # What is struck off already is not there again; the rest goes in the order of its making.
+        held = self._ground.journal.held()
+        for item in reversed(held):
+            take_away(item)
+        self._ground.journal.strike(held)
+
+    def _shut_down(self, instance_id: str) -> None:
+        self.on_shutdown(instance_id)
+
+    # --- regions ----------------------------------------------------------------------------------
+
+    def _region(self, region: str) -> _Place:
+        if region not in self._regions:
+            self._regions[region] = self._open_region(region)
+        return self._regions[region]
+
+    def _open_region(self, region: str) -> _Place:
+        namespace = self._ground.places.router_namespace(region)
+        router, lock = _claim_slice(namespace)
+        self._ground.journal.add((Item("link", router.link), Item("namespace", namespace)))
+        run_all(router.build())
+        server = MetadataServer(namespace, lambda address: self._facts(region, address))
+        return _Place(router, lock, server, list(router.public_addresses))
+
+    def _facts(self, region: str, address: str) -> tuple[dict[str, str], bool] | None:
+        for body in self.bodies():
+            machine = body.machine
+            if machine.region == region and machine.private_address == address:
+                return metadata_of(machine, body.interruption_at), machine.tokens_required
+        return None
+
+
+def _claim_slice(namespace: str) -> tuple[Router, TextIOWrapper]:
+    """Hold public addresses that no other rehearsal on this machine has."""
+    _LOCKS.mkdir(exist_ok=True)
+    for number in SLICES:
+        router = Router(namespace, number)
+        file = (_LOCKS / f"{number}.lock").open("w")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.close()
+            continue
+        # One that was killed holds no lock any more, but its link is there until it is cleared up.
+        if not Path("/sys/class/net", router.link).exists():
+            return router, file
+        file.close()
+    raise EnvironmentFault("there are no addresses left for another rehearsal")
+
+
+def metadata_of(machine: Machine, interruption_at: float | None) -> dict[str, str]:
+    """Return what a machine's metadata holds, by path."""
+    name = f"ip-{machine.private_address.replace('.', '-')}.{domain_of(machine.region)}"
+    moment = None
+    if interruption_at is not None:
+        moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(interruption_at))
+    values: dict[str, Any] = {
+        "meta-data": {
+            "instance-id": machine.instance_id,
+            "instance-type": machine.instance_type,
+            "instance-life-cycle": "spot" if machine.spot else "on-demand",
+            "ami-id": machine.image_id,
+            "hostname": name,
+            "local-hostname": name,
+            "local-ipv4": machine.private_address,
+            "public-ipv4": machine.public_address,
+            "placement/availability-zone": machine.zone,
+            "placement/region": machine.region,
+            "public-keys/0/openssh-key": next(iter(machine.authorised_keys), None),
+            "spot/instance-action": moment and f'{{"action":"terminate","time":"{moment}"}}',
+            "spot/termination-time": moment,
+        },
+        "document": {
+            "instanceId": machine.instance_id,
+            "instanceType": machine.instance_type,
+            "imageId": machine.image_id,
+            "region": machine.region,
+            "availabilityZone": machine.zone,
+            "privateIp": machine.private_address,
+        },
+    }
+    return facts_of(values)
