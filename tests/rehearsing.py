@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import boto3
 import pytest
@@ -34,7 +34,26 @@ def skip_unless_possible() -> None:
         pytest.skip(reason)
 
 
-def client(emulator: Emulator, service: str = "ec2") -> Client:
+class Address(Protocol):
+    """Where an EC2 answers, and to whom: an emulator, or the card of a rehearsal."""
+
+    @property
+    def url(self) -> str:
+        """The address."""
+        ...
+
+    @property
+    def region(self) -> str:
+        """The region."""
+        ...
+
+    @property
+    def key_id(self) -> str:
+        """The caller's key."""
+        ...
+
+
+def client(emulator: Address, service: str = "ec2") -> Client:
     """Return a client of one service."""
     return boto3.client(  # type: ignore[call-overload]
         service,

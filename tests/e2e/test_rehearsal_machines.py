@@ -33,7 +33,7 @@ def rehearsal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsal]:
 @pytest.fixture(scope="module")
 def tenant(rehearsal: Rehearsal, tmp_path_factory: pytest.TempPathFactory) -> Tenant:
     """Return somebody with a key and a security group."""
-    caller = rehearsal.keeper.caller_address("us-east-1")
+    caller = rehearsal.keeper.caller
     return Tenant(rehearsal.emulator, caller, tmp_path_factory.mktemp("tenant"))
 
 

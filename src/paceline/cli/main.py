@@ -20,6 +20,7 @@ from paceline.cli import (
     ls,
     plan,
     probe,
+    rehearsal,
     report,
     run,
     show,
@@ -87,8 +88,17 @@ def build_app(words: Sequence[str] | None = None) -> typer.Typer:
             "--debug",
             help="Show tracebacks; may stand anywhere on the line.",
         ),
+        rehearse: bool = typer.Option(
+            False,
+            "--rehearse",
+            help="Speak to the rehearsal on this machine instead of to AWS.",
+        ),
     ) -> None:
         del version, debug
+        if rehearse:
+            from paceline.api import rehearsing
+
+            rehearsing.rehearse()
 
     for verb in (
         demo,
@@ -109,6 +119,7 @@ def build_app(words: Sequence[str] | None = None) -> typer.Typer:
         execute,
         cp,
         data,
+        rehearsal,
     ):
         verb.register(app)
     if words is not None:

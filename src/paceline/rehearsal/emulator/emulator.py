@@ -98,6 +98,11 @@ class Emulator:
                 found += list(region.living())
             return found
 
+    def name_of(self, instance_id: str) -> str | None:
+        """Return the name that an instance is tagged with."""
+        with self.door.lock:
+            return self._home_of(instance_id).tags.get(instance_id, {}).get("Name")
+
     def settle(self) -> None:
         """Let what is due happen, also while nobody calls."""
         with self.door.lock:

@@ -218,7 +218,11 @@ def _name_of(requirement: str) -> str:
 
 
 def _tops(found: metadata.Distribution) -> Iterator[Path]:
-    for file in found.files or ():
-        top = file.parts[0]
-        if top not in {"..", "__pycache__"}:
-            yield Path(str(found.locate_file(top))).absolute()
+    """Return the folders and files of a package in site-packages.
+
+    `files` would parse every line; torch has fifteen thousand.
+    """
+    record = found.read_text("RECORD") or ""
+    tops = {line.split("/", 1)[0].split(",", 1)[0] for line in record.splitlines()}
+    for top in sorted(tops - {"", "..", "__pycache__"}):
+        yield Path(str(found.locate_file(top))).absolute()

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import queue
-import shutil
 import signal
 import subprocess
 import sys
@@ -21,11 +20,12 @@ from paceline.rehearsal.emulator.keeper import Machine
 from paceline.rehearsal.hosts import find_sshd
 from paceline.rehearsal.machines import grouping
 from paceline.rehearsal.machines.base import python_folders
-from paceline.rehearsal.machines.commands import attempt, run_all
+from paceline.rehearsal.machines.commands import attempt, run, run_all
 from paceline.rehearsal.machines.ground import Ground
 from paceline.rehearsal.machines.images import DOCKER, UPPER
 from paceline.rehearsal.machines.inside import init
 from paceline.rehearsal.machines.journal import Item
+from paceline.rehearsal.machines.sweeping import take_away
 from paceline.rehearsal.machines.userdata import read_user_data
 from paceline.rehearsal.machines.wires import Wire
 from paceline.supervisor import procfs
@@ -111,6 +111,20 @@ class Body:
     def kill(self) -> None:
         """End it without a word, as a broken machine ends; EC2 does not notice for a while."""
         self._kill()
+
+    def cut(self) -> None:
+        """Cut it off from everybody."""
+        run(self.wire.plug(into=False))
+
+    def mend(self) -> None:
+        """Connect it again."""
+        run(self.wire.plug(into=True))
+        run(self.wire.restore())
+
+    def shape(self, rate_mbit: float | None) -> None:
+        """Let its link carry so much; None is what its type promises."""
+        rate = self._ground.rate_mbit(self.machine.network) if rate_mbit is None else rate_mbit
+        run_all(self.wire.shape(rate))
 
     # --- the work ---------------------------------------------------------------------------------
 
@@ -256,19 +270,6 @@ class Body:
 def domain_of(region: str) -> str:
     """Return the domain that EC2 gives to the names of machines."""
     return "ec2.internal" if region == "us-east-1" else f"{region}.compute.internal"
-
-
-def take_away(item: Item) -> None:
-    """Take away one thing of a machine; what is gone already is no trouble."""
-    if item.kind == "control group":
-        grouping.end_all(Path(item.name))
-        grouping.remove_group(Path(item.name))
-    elif item.kind == "namespace":
-        attempt(("ip", "netns", "del", item.name))
-    elif item.kind == "link":
-        attempt(("ip", "link", "del", item.name))
-    elif item.kind == "folder":
-        shutil.rmtree(item.name, ignore_errors=True)
 
 
 def _first_process(launcher: int) -> procfs.ProcessEntry | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import itertools
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -15,13 +16,14 @@ from typing import Any
 from paceline.errors import EnvironmentFault, NotFound
 from paceline.rehearsal.emulator.keeper import Guard, Machine
 from paceline.rehearsal.machines.base import make_base
-from paceline.rehearsal.machines.body import Body, domain_of, take_away
+from paceline.rehearsal.machines.body import Body, domain_of
 from paceline.rehearsal.machines.commands import run, run_all
 from paceline.rehearsal.machines.ground import Ground
 from paceline.rehearsal.machines.grouping import folders_of
 from paceline.rehearsal.machines.journal import Item
 from paceline.rehearsal.machines.metadata import MetadataServer, facts_of
 from paceline.rehearsal.machines.rules import rule_set
+from paceline.rehearsal.machines.sweeping import take_away
 from paceline.rehearsal.machines.wires import SLICES, Router
 
 _LOCKS = Path("/run/paceline-rehearsal")
@@ -41,7 +43,7 @@ class _Place:
 class HostKeeper:
     """Boots machines as hosts in namespaces. Calls of the API return before a machine is up."""
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: Ground, region: str = "us-east-1") -> None:
         self._ground = ground
         self._lock = threading.RLock()
         self._bodies: dict[str, Body] = {}
@@ -57,6 +59,7 @@ class HostKeeper:
             )
         )  # fmt: skip
         make_base(ground.places.base)
+        self._home = self._region(region).router
 
     # --- the port ---------------------------------------------------------------------------------
 
@@ -147,10 +150,10 @@ class HostKeeper:
         """Return the machines, the oldest first."""
         return tuple(self._bodies.values())
 
-    def caller_address(self, region: str) -> str:
-        """Return the address under which this machine's calls reach the machines of a region."""
-        with self._lock:
-            return self._region(region).router.caller
+    @property
+    def caller(self) -> str:
+        """The address under which this machine's calls reach the machines."""
+        return self._home.caller
 
     def close(self) -> None:
         """Take everything away."""
@@ -162,13 +165,14 @@ class HostKeeper:
         with self._lock:
             for place in self._regions.values():
                 place.metadata.close()
-                place.lock.close()
+            places = tuple(self._regions.values())
             self._regions.clear()
-        # What is struck off already is not there again; the rest goes in the order of its making.
         held = self._ground.journal.held()
         for item in reversed(held):
             take_away(item)
         self._ground.journal.strike(held)
+        for place in places:
+            place.lock.close()
 
     def _shut_down(self, instance_id: str) -> None:
         self.on_shutdown(instance_id)
@@ -182,8 +186,11 @@ class HostKeeper:
 
     def _open_region(self, region: str) -> _Place:
         namespace = self._ground.places.router_namespace(region)
-        router, lock = _claim_slice(namespace)
-        self._ground.journal.add((Item("link", router.link), Item("namespace", namespace)))
+        home = next((place.router for place in self._regions.values()), None)
+        router, lock = _claim_slice(namespace, home)
+        self._ground.journal.add(
+            (Item("file", lock.name), Item("link", router.link), Item("namespace", namespace))
+        )
         run_all(router.build())
         server = MetadataServer(namespace, lambda address: self._facts(region, address))
         return _Place(router, lock, server, list(router.public_addresses))
@@ -196,22 +203,26 @@ class HostKeeper:
         return None
 
 
-def _claim_slice(namespace: str) -> tuple[Router, TextIOWrapper]:
+def _claim_slice(namespace: str, home: Router | None) -> tuple[Router, TextIOWrapper]:
     """Hold public addresses that no other rehearsal on this machine has."""
     _LOCKS.mkdir(exist_ok=True)
     for number in SLICES:
-        router = Router(namespace, number)
+        router = Router(namespace, number, home)
         file = (_LOCKS / f"{number}.lock").open("w")
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.close()
-            continue
         # One that was killed holds no lock any more, but its link is there until it is cleared up.
-        if not Path("/sys/class/net", router.link).exists():
+        if _locked(file) and not Path("/sys/class/net", router.link).exists():
             return router, file
         file.close()
     raise EnvironmentFault("there are no addresses left for another rehearsal")
+
+
+def _locked(file: TextIOWrapper) -> bool:
+    """Take a lock, unless somebody has it, or has just taken its file away."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return Path(file.name).stat().st_ino == os.fstat(file.fileno()).st_ino
+    except (BlockingIOError, FileNotFoundError):
+        return False
 
 
 def metadata_of(machine: Machine, interruption_at: float | None) -> dict[str, str]:

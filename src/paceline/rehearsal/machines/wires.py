@@ -25,10 +25,14 @@ _WORDS_GBIT = {"very low": 0.1, "low": 0.3, "low to moderate": 0.5, "moderate": 
 
 @dataclass(frozen=True)
 class Router:
-    """The router of a region: its namespace, its end of the link to this machine, its slice."""
+    """The router of a region: its namespace, and its slice of the public addresses.
+
+    This machine's calls come from one address in all regions: that of its first router.
+    """
 
     namespace: str
     slice: int
+    home: Router | None = None
 
     @property
     def link(self) -> str:
@@ -42,9 +46,14 @@ class Router:
         return IPv4Network((base, 24))
 
     @property
-    def caller(self) -> str:
-        """The address that this machine has for it."""
+    def near_end(self) -> str:
+        """The address of this machine's end of the link."""
         return str(self.network[1])
+
+    @property
+    def caller(self) -> str:
+        """The address that this machine's calls come from."""
+        return self.near_end if self.home is None else self.home.near_end
 
     @property
     def public_addresses(self) -> tuple[str, ...]:
@@ -59,12 +68,14 @@ class Router:
             ("ip", "netns", "add", self.namespace),
             ("ip", "link", "add", self.link, "type", "veth", "peer", "name", UPLINK,
              "netns", self.namespace),
-            ("ip", "addr", "add", f"{self.caller}/30", "dev", self.link),
+            ("ip", "addr", "add", f"{self.near_end}/30", "dev", self.link),
             ("ip", "link", "set", self.link, "up"),
             (*inside, "link", "set", "lo", "up"),
             (*inside, "addr", "add", f"{gate}/30", "dev", UPLINK),
             (*inside, "addr", "add", f"{METADATA_ADDRESS}/32", "dev", "lo"),
             (*inside, "link", "set", UPLINK, "up"),
+            (*inside, "route", "replace", f"{self.caller}/32", "via", self.near_end, "dev", UPLINK,
+             "onlink"),
             ("ip", "netns", "exec", self.namespace, "sysctl", "-qw", "net.ipv4.ip_forward=1"),
             ("ip", "route", "add", str(self.network), "via", gate, "src", self.caller),
         )  # fmt: skip

@@ -1,0 +1,98 @@
+"""The daemon: `python -m paceline.rehearsal.daemon FOLDER [BANDWIDTH]`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from paceline.rehearsal.daemon.card import Card
+from paceline.rehearsal.daemon.control import Control, socket_path
+from paceline.rehearsal.daemon.faults import Faults
+from paceline.rehearsal.daemon.folder import Folder
+from paceline.rehearsal.machines.journal import Item, Journal
+from paceline.rehearsal.machines.rates import read_rate_mbit
+from paceline.rehearsal.machines.rehearsal import Rehearsal
+from paceline.supervisor import procfs
+
+
+class Daemon:
+    """Holds a rehearsal until it is told to stop."""
+
+    def __init__(self, folder: Folder, bandwidth: str) -> None:
+        self._rate_mbit = read_rate_mbit(bandwidth) if bandwidth else None
+        self._rehearsal = Rehearsal(folder.path, bandwidth_mbit=self._rate_mbit)
+        self._faults = Faults(self._rehearsal)
+        self._stopping = threading.Event()
+        self._answered = threading.Event()
+        control = socket_path(self._rehearsal.places.letters)
+        Journal(folder.journal).add((Item("file", str(control)),))
+        self._control = Control(control, self._answer)
+        emulator = self._rehearsal.emulator
+        self.card = Card(
+            pid=os.getpid(), mark=procfs.mark_of(os.getpid()) or "", url=emulator.url,
+            key_id=emulator.key_id, region=emulator.region, caller=self._rehearsal.keeper.caller,
+            control=str(control), started_at=time.time(), bandwidth=bandwidth or "scaled",
+        )  # fmt: skip
+
+    def run(self) -> None:
+        """Wait for the end, and clear up."""
+        for one in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(one, lambda *_: self._stopping.set())
+        self._stopping.wait()
+        self._rehearsal.close()
+        self._answered.set()
+        self._control.close()
+
+    def _answer(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
+        what, words = question["what"], question.get("words", [])
+        if what == "fault":
+            return {"said": self._faults.set(question["name"], words)}
+        if what == "undo":
+            return {"said": self._faults.undo(question["name"], words)}
+        if what == "stop":
+            self._stopping.set()
+            self._answered.wait()
+            return {}
+        return self._status()
+
+    def _status(self) -> Mapping[str, Any]:
+        emulator, keeper = self._rehearsal.emulator, self._rehearsal.keeper
+        bodies = {body.machine.instance_id: body for body in keeper.bodies()}
+        return {
+            "machines": [
+                {
+                    "id": item.id,
+                    "name": emulator.name_of(item.id),
+                    "type": item.instance_type,
+                    "zone": item.zone,
+                    "state": item.state,
+                    "private_address": item.private_address,
+                    "public_address": item.public_address,
+                    "on": item.id in bodies and bodies[item.id].on,
+                    "unlimited": list(bodies[item.id].unlimited) if item.id in bodies else [],
+                    "trouble": bodies[item.id].trouble if item.id in bodies else None,
+                }
+                for item in emulator.instances()
+            ],
+            "faults": list(self._faults.in_force()),
+            "account": {kind: len(items) for kind, items in emulator.inventory().items()},
+        }
+
+
+def main() -> None:
+    """Be the daemon of a folder."""
+    folder = Folder(Path(sys.argv[1]))
+    daemon = Daemon(folder, sys.argv[2] if len(sys.argv) > 2 else "")  # noqa: PLR2004
+    daemon.card.write(folder.card)
+    daemon.run()
+    folder.card.unlink(missing_ok=True)
+
+
+if __name__ == "__main__":
+    main()

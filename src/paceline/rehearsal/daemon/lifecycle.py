@@ -1,0 +1,177 @@
+"""Starting a rehearsal's daemon, and ending it: in order, or after it was killed."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from paceline.errors import Conflict, EnvironmentFault, MissingProgram, PacelineError
+from paceline.rehearsal.daemon import control
+from paceline.rehearsal.daemon.card import Card, read_card
+from paceline.rehearsal.daemon.folder import Folder
+from paceline.rehearsal.machines.journal import Item, Journal
+from paceline.rehearsal.machines.rates import read_rate_mbit
+from paceline.rehearsal.machines.sweeping import Check, checks, sweep
+
+_UP_WITHIN_S = 90.0
+_ENDS_WITHIN_S = 90.0
+_SEARCH = f"{os.environ.get('PATH', os.defpath)}:/usr/local/sbin:/usr/sbin:/sbin"
+# What machines are made with, and the Debian packages that bring it.
+_PROGRAMS = {
+    "ip": "iproute2", "tc": "iproute2", "nft": "nftables", "sshd": "openssh-server",
+    "ssh-keygen": "openssh-client", "sudo": "sudo", "sysctl": "procps", "unshare": "util-linux",
+    "nsenter": "util-linux", "cp": "coreutils",
+}  # fmt: skip
+_MODULES = ("moto", "flask", "flask_cors")
+
+
+def require_rehearsal() -> None:
+    """Say plainly what is missing for a rehearsal on this machine."""
+    lacking = [name for name in _MODULES if importlib.util.find_spec(name) is None]
+    if lacking:
+        raise MissingProgram(
+            f"the rehearsal is an extra, and not installed: no {', '.join(lacking)}",
+            hint="pip install 'paceline[rehearsal]'",
+        )
+    if sys.platform != "linux":
+        raise EnvironmentFault("a rehearsal makes its machines with Linux's namespaces")
+    if os.geteuid() != 0:
+        raise EnvironmentFault(
+            "a rehearsal makes machines on this one, and needs root for it",
+            hint="sudo -E paceline rehearsal start; the verbs with --rehearse then need sudo too",
+        )
+    missing = {
+        package for name, package in _PROGRAMS.items() if shutil.which(name, path=_SEARCH) is None
+    }
+    if missing:
+        packages = " ".join(sorted(missing))
+        raise MissingProgram(f"not installed: {packages}", hint=f"apt-get install {packages}")
+
+
+def start(folder: Folder, bandwidth: str = "") -> tuple[Card, bool]:
+    """Return the rehearsal of a folder, and whether it was started now."""
+    require_rehearsal()
+    if bandwidth:
+        read_rate_mbit(bandwidth)
+    with _alone(folder):
+        card = read_card(folder.card)
+        if card is not None and card.alive:
+            if bandwidth and bandwidth != card.bandwidth:
+                raise Conflict(
+                    f"a rehearsal is up already, with links of {card.bandwidth}",
+                    hint="paceline rehearsal stop",
+                )
+            return card, False
+        if folder.journal.exists():
+            _clear_up(folder)  # the one before was killed
+        return _launch(folder, bandwidth), True
+
+
+def running(folder: Folder) -> Card | None:
+    """Return the rehearsal that is up; None if there is none."""
+    card = read_card(folder.card)
+    return card if card is not None and card.alive else None
+
+
+def stop(folder: Folder) -> tuple[Check, ...]:
+    """End a rehearsal, and return what was found when all of it should be gone."""
+    if not folder.path.exists():
+        return ()
+    if os.geteuid() != 0:
+        raise EnvironmentFault("a rehearsal is stopped by whoever started it: root")
+    with _alone(folder):
+        card = read_card(folder.card)
+        if card is not None and card.alive:
+            with contextlib.suppress(PacelineError):  # then it is ended the other way
+                control.ask(card.control, {"what": "stop"})
+            _end(card)
+        found = _clear_up(folder)
+        folder.lock.unlink()
+        for empty in (folder.path, control.FOLDER):
+            with contextlib.suppress(OSError):  # another rehearsal is up, or was told to live there
+                empty.rmdir()
+        return found
+
+
+@contextlib.contextmanager
+def _alone(folder: Folder) -> Iterator[None]:
+    """Keep others from starting or stopping at the same time."""
+    folder.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with folder.lock.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise Conflict("somebody else is starting or stopping this rehearsal") from error
+        yield
+
+
+def _launch(folder: Folder, bandwidth: str) -> Card:
+    folder.card.unlink(missing_ok=True)
+    journal = Journal(folder.journal)
+    journal.add(Item("file", str(path)) for path in (folder.card, folder.log))
+    journal.add((Item("folder", str(folder.home)),))
+    folder.home.mkdir(exist_ok=True)
+    package = Path(__file__).resolve().parents[3]
+    path = ":".join([str(package), *filter(None, [os.environ.get("PYTHONPATH")])])
+    with folder.log.open("ab") as log:
+        daemon = subprocess.Popen(
+            (sys.executable, "-m", "paceline.rehearsal.daemon", str(folder.path), bandwidth),
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+            cwd="/", env={**os.environ, "PATH": _SEARCH, "PYTHONPATH": path},
+        )  # fmt: skip
+    try:
+        return _wait_for_card(folder, daemon)
+    except BaseException:
+        daemon.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            daemon.wait(_ENDS_WITHIN_S)
+        daemon.kill()
+        _clear_up(folder)
+        raise
+
+
+def _wait_for_card(folder: Folder, daemon: subprocess.Popen[bytes]) -> Card:
+    deadline = time.monotonic() + _UP_WITHIN_S
+    while True:
+        card = read_card(folder.card)
+        if card is not None:
+            return card
+        if daemon.poll() is not None or time.monotonic() > deadline:
+            said = folder.log.read_text(errors="replace").strip().splitlines()[-1:]
+            raise EnvironmentFault(f"the rehearsal did not come up: {' '.join(said)}")
+        time.sleep(0.05)
+
+
+def _end(card: Card) -> None:
+    """Wait for a daemon that was told to stop; end one that does not."""
+    deadline = time.monotonic() + _ENDS_WITHIN_S
+    while card.alive and time.monotonic() < deadline:
+        time.sleep(0.05)
+    if card.alive:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(card.pid, 9)
+        while card.alive:
+            time.sleep(0.05)
+
+
+def _clear_up(folder: Folder) -> tuple[Check, ...]:
+    """Take away what the journal still holds, look for all that it ever held, and forget it."""
+    journal = Journal(folder.journal)
+    sweep(journal)
+    found = checks(journal.all())
+    left = [f"{check.kind}: {', '.join(check.left)}" for check in found if check.left]
+    if left:
+        raise EnvironmentFault(
+            f"could not be removed: {'; '.join(left)}",
+            hint="`paceline rehearsal stop` once more tries again",
+        )
+    folder.journal.unlink(missing_ok=True)
+    return found

@@ -1,0 +1,100 @@
+"""Taking away what the journal names, and looking whether it is gone."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from paceline.rehearsal.machines import grouping
+from paceline.rehearsal.machines.commands import attempt
+from paceline.rehearsal.machines.journal import Item, Journal
+
+_NAMESPACES = Path("/run/netns")
+_LINKS = Path("/sys/class/net")
+
+
+@dataclass(frozen=True)
+class Check:
+    """What was found when a rehearsal was over: how much of a kind was made, and what is left."""
+
+    kind: str
+    made: int
+    left: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """How one kind of thing is found and taken away."""
+
+    exists: Callable[[str], bool]
+    remove: Callable[[str], object]
+
+
+def _remove_group(name: str) -> None:
+    folder = Path(name)
+    grouping.end_all(folder)
+    grouping.remove_group(folder)
+
+
+_KINDS: Mapping[str, _Kind] = {
+    "control group": _Kind(lambda name: Path(name).is_dir(), _remove_group),
+    "link": _Kind(
+        lambda name: (_LINKS / name).exists(), lambda name: attempt(("ip", "link", "del", name))
+    ),
+    "namespace": _Kind(
+        lambda name: (_NAMESPACES / name).exists(),
+        lambda name: attempt(("ip", "netns", "del", name)),
+    ),
+    "folder": _Kind(
+        lambda name: Path(name).exists(), lambda name: shutil.rmtree(name, ignore_errors=True)
+    ),
+    "file": _Kind(
+        lambda name: Path(name).exists(), lambda name: Path(name).unlink(missing_ok=True)
+    ),
+}
+
+
+def take_away(item: Item) -> None:
+    """Take away one thing; what is gone already is no trouble."""
+    kind = _KINDS[item.kind]
+    if kind.exists(item.name):
+        kind.remove(item.name)
+
+
+def sweep(journal: Journal) -> None:
+    """Take away what is left of a rehearsal whose daemon is gone."""
+    held = journal.held()
+    # Processes first: nothing else goes away while somebody is at work in it.
+    for item in held:
+        if item.kind == "control group":
+            grouping.end_all(Path(item.name))
+    for item in reversed(held):
+        take_away(item)
+    journal.strike(held)
+
+
+def checks(items: Iterable[Item]) -> tuple[Check, ...]:
+    """Look for everything that was made, and for what stood in it."""
+    by_kind: dict[str, list[str]] = {}
+    for item in items:
+        by_kind.setdefault(item.kind, []).append(item.name)
+    found = [
+        Check(f"{kind}s", len(names), tuple(name for name in names if _KINDS[kind].exists(name)))
+        for kind, names in sorted(by_kind.items())
+    ]
+    folders = by_kind.get("folder", [])
+    groups = [Path(name) for name in by_kind.get("control group", [])]
+    running = [str(entry.pid) for group in groups for entry in grouping.processes_in(group)]
+    return (
+        *found,
+        Check("processes in them", 0, tuple(running)),
+        Check("mounts in them", 0, _mounts_below(folders)),
+    )
+
+
+def _mounts_below(folders: list[str]) -> tuple[str, ...]:
+    lines = Path("/proc/self/mountinfo").read_text().splitlines()
+    points = [line.split()[4].encode().decode("unicode_escape") for line in lines]
+    return tuple(point for point in points if any(point.startswith(f"{one}/") for one in folders))
