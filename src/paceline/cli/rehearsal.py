@@ -38,7 +38,7 @@ def register(app: typer.Typer) -> None:
     group.command(epilog='Example: eval "$(paceline rehearsal env)"; aws ec2 describe-instances')(
         env
     )
-    app.add_typer(group)
+    app.add_typer(group, name="rehearsal")
 
 
 def start(
