@@ -7,6 +7,7 @@ from paceline.api.checks import calibrate, doctor
 from paceline.api.counsel import advise_on, probe
 from paceline.api.data import fetch_data, known_datasets, verify_data
 from paceline.api.detaching import study_detached
+from paceline.api.notebooks import Notebook, notebook, stop_notebook
 from paceline.api.reaching import copy, execute, shell
 from paceline.api.running import logs, run, runs, stop, train, wait
 from paceline.api.studying import (
@@ -27,6 +28,7 @@ from paceline.api.watching import watch
 from paceline.api.wiring import SpecLike, load
 
 __all__ = [
+    "Notebook",
     "SpecLike",
     "StudyListing",
     "advise_on",
@@ -43,6 +45,7 @@ __all__ = [
     "known_datasets",
     "load",
     "logs",
+    "notebook",
     "plan",
     "probe",
     "report",
@@ -51,6 +54,7 @@ __all__ = [
     "save",
     "shell",
     "stop",
+    "stop_notebook",
     "studies",
     "study",
     "study_detached",

@@ -21,7 +21,7 @@ from paceline.model.command import Command
 from paceline.ports import Transport
 
 _TRAVELS = (
-    *("__init__.py", "errors.py", "events", "peers.py", "gauge.py", "mpi.py", "relay"),
+    *("__init__.py", "errors.py", "events", "peers.py", "gauge.py", "mpi.py", "crew.py", "relay"),
     *("supervisor", "datasets", "trainer", "outfit"),
 )
 _LOOK = """home=${HOME:-$(cd && pwd)}; home=$(cd -- "$home" && pwd -P) || exit 1; echo "$home"

@@ -18,6 +18,7 @@ from paceline.cli import (
     execute,
     logs,
     ls,
+    notebook,
     plan,
     probe,
     rehearsal,
@@ -118,6 +119,7 @@ def build_app(words: Sequence[str] | None = None) -> typer.Typer:
         ssh,
         execute,
         cp,
+        notebook,
         data,
         rehearsal,
     ):
