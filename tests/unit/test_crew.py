@@ -1,4 +1,4 @@
-"""The crew of a notebook: ranks here and on other hosts, and nobody who does not know the secret."""
+"""The crew of a notebook: ranks here and on other hosts; strangers are turned away."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from paceline.api.checks import calibrate, doctor
 from paceline.api.counsel import advise_on, probe
 from paceline.api.data import fetch_data, known_datasets, verify_data
 from paceline.api.detaching import study_detached
+from paceline.api.data import bring_data, fetch_data, known_datasets, verify_data
 from paceline.api.notebooks import Notebook, notebook, stop_notebook
 from paceline.api.reaching import copy, execute, shell
 from paceline.api.running import logs, run, runs, stop, train, wait
@@ -32,6 +33,7 @@ __all__ = [
     "SpecLike",
     "StudyListing",
     "advise_on",
+    "bring_data",
     "calibrate",
     "compare",
     "copy",

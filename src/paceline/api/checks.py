@@ -16,16 +16,21 @@ from paceline.api.wiring import (
     state_home,
     wire,
 )
+from paceline.app.alike import clock_offsets, host_faults
 from paceline.app.calibration import calibration_of
+from paceline.app.delivery import places_of, verify_data
 from paceline.app.doctor import (
     Check,
+    check_alike,
+    check_clocks,
+    check_data_on_hosts,
     check_folder,
     check_host,
     check_links,
     check_python,
     check_rehearsal_job,
 )
-from paceline.app.pairs import check_pairs, version_faults
+from paceline.app.pairs import End, check_pairs, version_faults
 from paceline.app.workplace import chosen_interface, ends_of, meeting_port, open_workplace
 from paceline.datasets import locate
 from paceline.errors import Interrupted, PacelineError
@@ -40,7 +45,7 @@ def doctor(spec: SpecLike = None, *, overrides: Sequence[str] = ()) -> tuple[Che
         ("python", lambda: [check_python()]),
         ("state folder", lambda: [check_folder("state folder", state_home())]),
         ("results folder", lambda: [check_folder("results folder", results_folder(None))]),
-        ("data", lambda: [_check_data(loaded)]),
+        ("data", lambda: [_check_data(loaded)] if loaded.cluster.provider == "local" else []),
         ("hosts", lambda: complete(_check_hosts(loaded))),
     )
     return tuple(check for name, look in looks for check in _looked(name, look))
@@ -82,13 +87,35 @@ async def _check_hosts(spec: Spec) -> tuple[Check, ...]:
             needs_torch = spec.job.program is not None and spec.runtime.kind == "bare"
             checks += check_host(name, facts, needs_torch=needs_torch)
             checks.append(await check_rehearsal_job(place, name))
-        if len(place.cluster.hosts) > 1:
-            faults = await check_pairs(
-                ends_of(place), meeting_port(place, spec), chosen_interface(spec)
-            )
-            different = version_faults(place.facts) if spec.job.command is None else ()
-            checks += check_links(len(place.cluster.hosts), (*different, *faults))
+        ends = ends_of(place)
+        if any(end.host.ssh is not None for end in ends):
+            checks += check_clocks(await clock_offsets(ends))
+            checks += await _check_data_on_hosts(spec, ends)
+        if len(ends) > 1:
+            checks += check_alike(place.facts)
+            ours = spec.job.command is None
+            found = await check_pairs(ends, meeting_port(place, spec), chosen_interface(spec))
+            different = version_faults(place.facts) if ours else ()
+            unable = host_faults(place.facts, ours=ours)
+            checks += check_links(len(ends), (*different, *unable, *found))
         return tuple(checks)
+
+
+async def _check_data_on_hosts(spec: Spec, ends: Sequence[End]) -> tuple[Check, ...]:
+    """Let every host look through its data; a checksum takes a few seconds."""
+    name, root = spec.data.dataset, spec.data.root
+    if name == "fake" or spec.job.program is None:
+        return ()
+    places = await places_of(ends, name, root)
+    missing = [host for host, place in places.items() if place.root is None]
+    having = [end for end in ends if end.host.name not in missing]
+    hint = f"`paceline data fetch {name} --hosts …` brings it to all hosts"
+    checks = [Check(f"{host}: data", "warn", f"{name} is not there", hint) for host in missing]
+    try:
+        found = await verify_data(having, name, root)
+    except PacelineError as error:
+        return (*checks, Check("data", "fail", str(error), error.hint))
+    return (*checks, *check_data_on_hosts(name, found))
 
 
 def _check_data(spec: Spec) -> Check:

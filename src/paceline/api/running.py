@@ -30,10 +30,11 @@ from paceline.app.launch import (
     refresh_run,
     stop_run,
 )
+from paceline.app.preflight import preflight
 from paceline.app.provenance import surroundings
 from paceline.app.results import log_lines
 from paceline.app.scalars import ScalarFiles
-from paceline.app.workplace import open_workplace, plan_for, preflight
+from paceline.app.workplace import open_workplace, plan_for
 from paceline.errors import Interrupted, NotFound, TransportError, UsageError
 from paceline.model.plan import Configuration, RunPlan
 from paceline.model.record import RunRecord, RunState

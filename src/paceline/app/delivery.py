@@ -45,6 +45,11 @@ class HostData:
     received_bytes: int = 0
 
 
+def can_be_fetched(name: str) -> bool:
+    """Whether a data set has a source that it can be had from."""
+    return bool(datasets.entry_of(name).sources)
+
+
 async def bring_data(
     ends: Sequence[End], name: str, root: str | None, *, on_bytes: OnBytes | None = None
 ) -> tuple[HostData, ...]:
@@ -58,7 +63,11 @@ async def bring_data(
     if any(place.root is None for place in places.values()):
         source = await _source(ends, name, root, places)
         targets = {host: place.root or place.target for host, place in places.items()}
-        done = await broadcast(ends, source, targets, leave_out=_STAYS_BEHIND, on_bytes=on_bytes)
+        if isinstance(source, HostFile):
+            targets[source.host] = source.path
+        # What a host has already is left as it is, in whichever form its files are.
+        served = [end for end in ends if _is_served(end.host.name, source, places)]
+        done = await broadcast(served, source, targets, leave_out=_STAYS_BEHIND, on_bytes=on_bytes)
         require_delivered(done)
         received = {item.host: item.received_bytes for item in done}
     found = await verify_data(ends, name, root)
@@ -66,6 +75,11 @@ async def bring_data(
     return tuple(
         HostData(item.host, item.root, item.digest, received.get(item.host, 0)) for item in found
     )
+
+
+def _is_served(host: str, source: Path | HostFile, places: Mapping[str, HostPlace]) -> bool:
+    gives = isinstance(source, HostFile) and source.host == host
+    return gives or places[host].root is None
 
 
 async def places_of(ends: Sequence[End], name: str, root: str | None) -> Mapping[str, HostPlace]:

@@ -8,10 +8,12 @@ import platform
 import secrets
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from paceline.app.alike import ClockOffset, python_differences
+from paceline.app.delivery import HostData, digest_faults
 from paceline.app.jobs import follow_job, start_job
 from paceline.app.pairs import Fault
 from paceline.app.workplace import Workplace
@@ -24,6 +26,7 @@ from paceline.supervisor.job import JobState
 _GIB = 2**30
 _LITTLE_DISK_BYTES = 2 * _GIB
 _OLDEST_PYTHON = (3, 10)
+_CLOCK_MAY_BE_OFF_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,7 @@ def check_python() -> Check:
 
 def check_host(name: str, facts: HostFacts, *, needs_torch: bool = True) -> Iterator[Check]:
     """Look at what a host said of itself."""
+    yield Check(f"{name}: python", "ok", f"{facts.python_version} at {facts.python_path}")
     yield Check(f"{name}: cores", "ok", f"{facts.cores} ({facts.cpu_model or 'model unknown'})")
     yield _check_torch(name, facts, needed=needs_torch)
     yield _check_gpus(name, facts)
@@ -85,6 +89,45 @@ def check_links(hosts: int, faults: tuple[Fault, ...]) -> Iterator[Check]:
         yield Check(f"{fault.host}: peers", "fail", fault.text, fault.hint)
     if not faults:
         yield Check("pairs", "ok", f"{hosts} hosts reach each other, both ways")
+
+
+def check_clocks(offsets: Mapping[str, ClockOffset | None]) -> Iterator[Check]:
+    """Say which clocks are off; those of a cluster should agree within a second."""
+    for name, offset in offsets.items():
+        if offset is None:
+            yield Check(f"{name}: clock", "warn", "it could not be asked for the time")
+        elif offset.surely_s > _CLOCK_MAY_BE_OFF_S:
+            ahead = "ahead of" if offset.seconds > 0 else "behind"
+            yield Check(
+                f"{name}: clock",
+                "warn",
+                f"{abs(offset.seconds):.1f} s {ahead} ours",
+                "`timedatectl set-ntp true` there: logs of several hosts are ordered by their "
+                "clocks, and the first rank to fail is found by them",
+            )
+        else:
+            yield Check(f"{name}: clock", "ok", f"within {offset.within_s + offset.surely_s:.2f} s")
+
+
+def check_alike(facts: Mapping[str, HostFacts]) -> Iterator[Check]:
+    """Say where interpreters differ, which a job may survive."""
+    for name, version in python_differences(facts).items():
+        first = next(iter(facts))
+        yield Check(
+            f"{name}: python",
+            "warn",
+            f"{version}, and {facts[first].python_version} on {first}",
+            "what one of them pickles, the other may not read",
+        )
+
+
+def check_data_on_hosts(name: str, found: Sequence[HostData]) -> Iterator[Check]:
+    """Say where a data set lies, and whether all hosts have the same."""
+    faults = digest_faults({item.host: item.digest for item in found})
+    for item in found:
+        yield Check(f"{item.host}: data", "ok", f"{name} at {item.root}, {item.digest[:12]}")
+    for fault in faults:
+        yield Check(f"{fault.host}: data", "fail", fault.text, fault.hint.replace("NAME", name))
 
 
 def check_folder(name: str, folder: Path) -> Check:

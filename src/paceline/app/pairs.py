@@ -51,7 +51,11 @@ async def require_pairs(
 ) -> None:
     """Raise one error that names every fault between the hosts."""
     different = version_faults({end.host.name: end.facts for end in ends}) if same_torch else ()
-    faults = (*different, *await check_pairs(ends, port, interface))
+    raise_faults((*different, *await check_pairs(ends, port, interface)))
+
+
+def raise_faults(faults: Sequence[Fault]) -> None:
+    """Raise one error that names all faults, if there are any."""
     if faults:
         lines = "\n".join(f"  {fault.host}: {fault.text}" for fault in faults)
         hints = "; ".join(dict.fromkeys(fault.hint for fault in faults))

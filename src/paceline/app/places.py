@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from paceline.app.workplace import Workplace, preflight
+from paceline.app.preflight import preflight
+from paceline.app.workplace import Workplace
 from paceline.model.plan import Configuration
 from paceline.model.spec import Spec
 from paceline.planning.variant import variant_of

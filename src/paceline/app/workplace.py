@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import json
 import secrets
 from collections.abc import (
     AsyncIterator,
@@ -22,9 +20,8 @@ from typing import Any, TypeVar
 from paceline.app.facts import gather_facts, inner_facts
 from paceline.app.launch import Launchpad
 from paceline.app.links import ask_route
-from paceline.app.pairs import End, require_pairs
-from paceline.errors import DataError, MissingProgram, PacelineError, PortBusy
-from paceline.model.command import Command, Completed
+from paceline.app.pairs import End
+from paceline.errors import PacelineError
 from paceline.model.host import Cluster, HostFacts
 from paceline.model.plan import Configuration, Container, JobPlace, RunPlan
 from paceline.model.spec import Spec
@@ -209,22 +206,6 @@ async def plan_for(
     )
 
 
-async def preflight(place: Workplace, spec: Spec) -> None:
-    """Fail before the first run if something that it needs is missing."""
-    if spec.job.program is not None:
-        _require_torch(place, spec.runtime.kind)
-        await _require_data(place, spec)
-    if spec.job.master_port is not None:
-        await _require_free_port(place, spec.job.master_port)
-    if len(place.cluster.hosts) > 1:
-        await require_pairs(
-            ends_of(place),
-            meeting_port(place, spec),
-            chosen_interface(spec),
-            same_torch=spec.job.command is None,
-        )
-
-
 def ends_of(place: Workplace) -> tuple[End, ...]:
     """Return the hosts as the ends of their links."""
     return tuple(
@@ -249,67 +230,3 @@ def chosen_interface(spec: Spec) -> str | None:
     given = {**spec.runtime.env, **spec.job.env}
     names = (given.get(name) for name in ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"))
     return next((str(name) for name in names if name is not None), None)
-
-
-async def _require_free_port(place: Workplace, port: int) -> None:
-    master = place.cluster.master
-    attempt = f"import socket; socket.create_server(('', {port})).close()"
-    command = Command(argv=(place.grounds[master.name].python, "-c", attempt))
-    done = await place.pad.links[master.name].run(command, timeout_s=30.0)
-    if not done.ok:
-        said = done.stderr.strip().splitlines()[-1:] or ["no reason was given"]
-        raise PortBusy(
-            f"the ranks cannot meet at port {port}: {said[0]}",
-            host=master.name,
-            hint="leave job.master_port out, and a free port is found for each run",
-        )
-
-
-async def _require_data(place: Workplace, spec: Spec) -> None:
-    """Look for the data set on every host, at a glance; the trainer looks closer."""
-    name, root = spec.data.dataset, spec.data.root
-    if name == "fake" or spec.data.download:
-        return
-    words = (name,) if root is None else (name, "--root", root)
-    for host, link in place.pad.links.items():
-        ground = place.grounds[host]
-        env = {"PYTHONPATH": ground.import_path} if ground.import_path else {}
-        argv = (ground.python, "-m", "paceline.datasets", "locate", *words)
-        done = await link.run(Command(argv=argv, env=env))
-        if not done.ok:
-            reason, hint = _reason(done)
-            raise DataError(
-                f"the data set {name} cannot be read: {reason}",
-                host=host,
-                hint=hint
-                or f"`paceline data fetch {name}` downloads it, `data.download: true` does so "
-                "on each host, and `data.dataset: fake` needs none",
-            )
-
-
-def _reason(done: Completed) -> tuple[str, str | None]:
-    """Return why our package on a host could not do what it was asked for, and its advice."""
-    with contextlib.suppress(ValueError, KeyError, TypeError):
-        said = json.loads(done.stdout)
-        return str(said["message"]), said.get("hint")
-    return (done.stderr.strip().splitlines()[-1:] or ["it said nothing"])[0], None
-
-
-def _require_torch(place: Workplace, kind: str) -> None:
-    for name, facts in place.facts.items():
-        if facts.torch_version is None:
-            ground = place.grounds[name]
-            where = "" if ground.container is None else f" in {ground.container.image}"
-            python = facts.python_path or ground.rank_python or ground.python
-            raise MissingProgram(
-                f"{python}{where} has no torch", host=name, hint=_TORCH_HINTS[kind]
-            )
-
-
-_TORCH_HINTS = {
-    "bare": "install it there (`pip install torch`), or name an interpreter that has it: "
-    "`runtime: {python: /path/to/python}`; `runtime: {kind: venv}` installs it for you",
-    "venv": "add torch to what is required: `runtime: {packages: [torch]}`",
-    "docker": "install torch in the image, or name the Python of it that has torch: "
-    "`runtime: {python: /opt/conda/bin/python}`",
-}

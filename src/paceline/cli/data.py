@@ -11,6 +11,10 @@ from paceline.cli import options, show
 from paceline.errors import DataError
 
 _Name = Annotated[str, typer.Argument(metavar="NAME", help="cifar10, mnist, fashion-mnist …")]
+_Spec = Annotated[
+    Optional[Path],
+    typer.Option("--spec", metavar="FILE", help="The spec that names the hosts."),
+]
 _Root = Annotated[
     Optional[Path],
     typer.Option("--root", metavar="FOLDER", help="Where it lies or shall lie."),
@@ -20,7 +24,9 @@ _Root = Annotated[
 def register(app: typer.Typer) -> None:
     """Add the verb and its sub-verbs."""
     verbs = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
-    verbs.command(epilog="Example: paceline data fetch cifar10")(fetch)
+    verbs.command(
+        epilog="Examples: paceline data fetch cifar10   |   paceline data fetch cifar10 --hosts A,B"
+    )(fetch)
     verbs.command(epilog="Example: paceline data verify cifar10 --root ./cifar10")(verify)
     verbs.command(name="ls", epilog="Example: paceline data ls")(ls)
     app.add_typer(
@@ -31,11 +37,37 @@ def register(app: typer.Typer) -> None:
     )
 
 
-def fetch(name: _Name, root: _Root = None, json: options.Json = False) -> None:
-    """Download a data set, verify it, and lay it out as the trainers read it."""
+def fetch(
+    name: _Name,
+    root: _Root = None,
+    hosts: options.Hosts = None,
+    accept_keys: options.AcceptKeys = None,
+    spec: _Spec = None,
+    sets: options.Sets = None,
+    json: options.Json = False,
+) -> None:
+    """Download a data set, verify it, and lay it out as the trainers read it.
+
+    With `--hosts` or `--spec`, it is fetched once, brought to all hosts over their own links, and
+    verified on each.
+    """
     from paceline import api
     from paceline.cli.live import byte_progress
 
+    if hosts is not None or spec is not None:
+        words = options.overrides(sets, **options.cluster(hosts, accept_keys))
+        with byte_progress(f"bringing {name} to the hosts") as progress:
+            found = api.bring_data(name, spec, overrides=words, root=root, progress=progress)
+        if json:
+            show.out_json(found)
+        else:
+            rows = [("HOST", "WHERE", "RECEIVED", "DIGEST")]
+            rows += [
+                (item.host, item.root, f"{item.received_bytes / 1e6:.1f} MB", item.digest[:12])
+                for item in found
+            ]
+            show.out(show.columns(rows))
+        return
     with byte_progress(f"fetching {name}") as progress:
         done = api.fetch_data(name, root, progress=progress)
     if json:

@@ -1,4 +1,4 @@
-"""`python -m paceline.datasets fetch|verify|prepare|locate|list NAME`: JSON on stdout.
+"""`python -m paceline.datasets fetch|verify|prepare|locate|place|list NAME`: JSON on stdout.
 
 For hosts that have this package and nothing else; people use `paceline data`.
 """
@@ -14,8 +14,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from paceline.datasets import CATALOGUE, fetch, locate, prepare, verify
+from paceline.datasets import CATALOGUE, fetch, locate, manifest, prepare, verify
 from paceline.datasets.nouns import silent
+from paceline.datasets.places import fetch_place
+from paceline.datasets.verifying import combined_digest
 from paceline.errors import DataError, PacelineError
 
 _EVERY_S = 5.0
@@ -57,6 +59,8 @@ def _do(arguments: argparse.Namespace) -> tuple[dict[str, Any], int]:
             where = f"in {root}" if root else "in the usual places"
             raise DataError(f"there is no {name} {where}")
         return {"name": name, "root": place}, 0
+    if arguments.verb == "place":
+        return _place(name, root), 0
     if arguments.verb == "prepare":
         prepared = prepare(
             name,
@@ -70,6 +74,18 @@ def _do(arguments: argparse.Namespace) -> tuple[dict[str, Any], int]:
         )
         return asdict(prepared), 0
     return {entry.name: entry.description for entry in CATALOGUE.values()}, 0
+
+
+def _place(name: str, root: Path | None) -> dict[str, Any]:
+    """Say where a data set lies or belongs, and the digest that was noted when it was fetched."""
+    found = locate(name, root)
+    note = None if found is None else manifest.read(found)
+    return {
+        "name": name,
+        "root": None if found is None else found.absolute(),
+        "place": (root.expanduser() if root else fetch_place(name)).absolute(),
+        "digest": None if note is None else combined_digest(note.digests),
+    }
 
 
 class _Lines:
@@ -97,6 +113,7 @@ def _parser() -> argparse.ArgumentParser:
         ("verify", "look through a data set; the digest is what hosts compare"),
         ("prepare", "make the raw images that a trainer maps into memory"),
         ("locate", "say where a data set lies"),
+        ("place", "say where a data set lies or belongs"),
         ("list", "say which data sets there are"),
     ):
         _add_arguments(verbs.add_parser(verb, help=help_text), verb)
