@@ -10,6 +10,7 @@
     ├── PlanError                      4   what is asked for cannot be done here
     ├── JobFailed                      5   the job started and ended badly
     ├── TransportError                 6   a host cannot be reached or spoken to
+    │   └── HostRefuses                6   it is there, but its SSH server is not
     ├── Conflict                       7   somebody else is at work on it, or its name is taken
     ├── NotFound                       8   no run, study or host of that name
     ├── StorageError                   9   results cannot be written or read
@@ -90,6 +91,10 @@ class TransportError(PacelineError):
     """A host cannot be reached, or a command on it could not be carried out."""
 
     exit_code = 6
+
+
+class HostRefuses(TransportError):
+    """A host answers, but nobody listens where its SSH server should: it may be back soon."""
 
 
 class Conflict(PacelineError):

@@ -8,12 +8,13 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from paceline.rehearsal.hosts import SshHost
+from paceline.rehearsal.hosts import SshHost, find_sshd
 from tests.fakes.terminal import Terminal, wait_until
 
 pytestmark = pytest.mark.e2e
@@ -282,6 +283,35 @@ def test_a_short_break_goes_unnoticed(hosts: tuple[SshHost, ...], terminal: Term
         assert lines == [f"rank {rank} {number}" for number in range(60)]
 
 
+def test_a_job_outlives_the_ssh_server(hosts: tuple[SshHost, ...], terminal: Terminal) -> None:
+    """A host whose sshd is gone for longer than a lost host is waited for is not given up."""
+    script = terminal.file(
+        "counter.py",
+        "import os, time\nfor i in range(160):\n"
+        "    print('rank', os.environ['RANK'], i, flush=True)\n    time.sleep(0.1)\n",
+    )
+    attached = terminal.start("train", "spec.yaml", "--script", str(script))
+    wait_until(lambda: all(followed(host) for host in hosts))
+    end_sshd(hosts[1])
+    time.sleep(12)
+    assert attached.poll() is None
+    sshd = (find_sshd(), "-E", str(hosts[1].folder / "sshd.log"))
+    argv = hosts[1].lab.inside((*sshd, "-f", str(hosts[1].folder / "sshd_config")))
+    subprocess.run(argv, check=True)
+    stdout, stderr = attached.communicate(timeout=120)
+    assert attached.returncode == 0, stderr
+    for rank in "01":
+        lines = [line for line in stdout.splitlines() if line.startswith(f"rank {rank} ")]
+        assert lines == [f"rank {rank} {number}" for number in range(160)]
+
+
+def end_sshd(host: SshHost) -> None:
+    """End the SSH server of a host, and all of its sessions."""
+    for pid in host.processes():
+        if Path(f"/proc/{pid}/cmdline").read_bytes().startswith((b"sshd", b"/usr/sbin/sshd")):
+            signal.pidfd_send_signal(_pidfd(pid), signal.SIGKILL)
+
+
 def test_a_detached_run_is_found_from_another_process(
     hosts: tuple[SshHost, ...], terminal: Terminal
 ) -> None:
@@ -438,3 +468,24 @@ def test_torchrun_starts_the_ranks_of_all_hosts_again(
     assert sorted((line[1], line[-1]) for line in told) == [("0", "4"), ("1", "4")]
     assert all(int(line[3]) > 0 for line in told if line[1] == "1")
     assert [at_work(host) for host in hosts] == [[], []]
+
+
+@pytest.mark.parametrize("key", ["hostfile", "inventory"])
+def test_lists_that_people_have_already_name_the_hosts(
+    hosts: tuple[SshHost, ...], terminal: Terminal, key: str
+) -> None:
+    """An Open MPI hostfile, with keys by the ssh config, and an Ansible inventory, with its own."""
+    if key == "hostfile":
+        terminal.file("list", "".join(f"{host.address} slots=1\n" for host in hosts))
+        (terminal.home / ".ssh").mkdir()
+        config = f"Host *\n  IdentityFile {hosts[0].user_key}\n"
+        (terminal.home / ".ssh" / "config").write_text(config)
+        terminal.env["HOME"] = str(terminal.home)
+    else:
+        lines = (f"{host.address} ansible_ssh_private_key_file={host.user_key}\n" for host in hosts)
+        terminal.file("list", "[ranks]\n" + "".join(lines))
+    words = ("-s", "cluster.provider=hosts", "-s", f"cluster.{key}=list")
+    python = ("-s", f"runtime.python={sys.executable}", "--accept-new-host-keys")
+    done = terminal.paceline("run", *words, *python, "--", "printenv", "RANK", "MASTER_ADDR")
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.split()) == ["0", "1", *[hosts[0].address] * 2]

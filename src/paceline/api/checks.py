@@ -31,7 +31,13 @@ from paceline.app.doctor import (
     check_rehearsal_job,
 )
 from paceline.app.pairs import End, check_pairs, version_faults
-from paceline.app.workplace import chosen_interface, ends_of, meeting_port, open_workplace
+from paceline.app.workplace import (
+    chosen_interface,
+    ends_of,
+    meeting_port,
+    open_workplace,
+    rank_ends_of,
+)
 from paceline.datasets import locate
 from paceline.errors import Interrupted, PacelineError
 from paceline.model.calibration import Calibration
@@ -69,10 +75,12 @@ def calibrate(spec: SpecLike = None, *, overrides: Sequence[str] = ()) -> Calibr
 
     async def work() -> Calibration:
         wiring, clock = wire(loaded), SystemClock()
-        async with open_workplace(wiring.provider, wiring.ground, open_store(), clock) as place:
+        async with open_workplace(
+            wiring.provider, wiring.ground, open_store(), clock, wiring.prepare
+        ) as place:
             port = meeting_port(place, loaded)
             kept = open_calibrations()
-            return await calibration_of(ends_of(place), port, kept, clock.now(), anew=True)
+            return await calibration_of(rank_ends_of(place), port, kept, clock.now(), anew=True)
 
     return complete(work())
 

@@ -84,7 +84,9 @@ async def _found_or_begun(spec: Spec, store: RunStore) -> RunRecord:
             now = await refresh_run(pad, plan, known)
         if not now.state.ended:
             return now
-    async with open_workplace(wiring.provider, wiring.ground, store, clock) as place:
+    async with open_workplace(
+        wiring.provider, wiring.ground, store, clock, wiring.prepare
+    ) as place:
         return await begin_notebook(place, spec, f"notebook-{secrets.token_hex(3)}")
 
 

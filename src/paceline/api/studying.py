@@ -25,6 +25,8 @@ from paceline.app.provenance import code_digest, code_folder, provenance_of
 from paceline.app.publish import Publisher
 from paceline.app.study import StudyRunner, order_of
 from paceline.app.workplace import Workplace, ends_of, meeting_port, open_workplace
+from paceline.app.study import StudyRunner
+from paceline.app.workplace import Workplace, meeting_port, open_workplace, rank_ends_of
 from paceline.datasets import locate
 from paceline.errors import Interrupted, NotFound, PacelineError, StorageError, UsageError
 from paceline.measure.comparing import compare as compare_summaries
@@ -135,7 +137,7 @@ async def _calibration(place: Workplace, spec: Spec, clock: Clock) -> Mapping[st
     if not spec.study.calibrate:
         return {}
     port = meeting_port(place, spec)
-    found = await calibration_of(ends_of(place), port, open_calibrations(), clock.now())
+    found = await calibration_of(rank_ends_of(place), port, open_calibrations(), clock.now())
     return {"calibration": to_plain_calibration(found)}
 
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from paceline.app.jobs import FileChunk, follow_job
-from paceline.errors import TransportError
+from paceline.errors import HostRefuses, TransportError
 from paceline.model.plan import HostPlan, RunPlan
 from paceline.ports import Clock, Transport
 from paceline.supervisor.job import JobState, Notice
@@ -79,7 +79,9 @@ class Following:
         if host.host.ssh is None:
             raise error  # there is no network in between that could come back
         alone = len(self.silent) >= len(self.hosts)
-        if silent_s >= (_ALL_LOST_AFTER_S if alone else _LOST_AFTER_S):
+        # A host that refuses is on, and its ranks may be at work: its sshd is started anew.
+        patient = alone or isinstance(error, HostRefuses)
+        if silent_s >= (_ALL_LOST_AFTER_S if patient else _LOST_AFTER_S):
             raise TransportError(
                 f"the host is lost: {error.message}",
                 host=host.host.name,

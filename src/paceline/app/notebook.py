@@ -9,7 +9,7 @@ from importlib import resources
 from paceline.app.jobs import job_status
 from paceline.app.launch import begin_run
 from paceline.app.workplace import Workplace
-from paceline.errors import EnvironmentFault, MissingProgram
+from paceline.errors import EnvironmentFault, MissingProgram, PlanError
 from paceline.model.command import Command
 from paceline.model.plan import RunPlan
 from paceline.model.record import RunRecord, RunState
@@ -25,7 +25,13 @@ _THERE = "import importlib.util, sys; sys.exit(importlib.util.find_spec('jupyter
 async def require_jupyterlab(place: Workplace) -> None:
     """Fail with the line to type if the first host has no JupyterLab."""
     host = place.cluster.master
-    python = place.grounds[host.name].python
+    ground = place.grounds[host.name]
+    if ground.container is not None:
+        raise PlanError(
+            "a notebook runs on the host itself, not in a container",
+            hint="`-s runtime.kind=bare`, or `venv` with `packages: [jupyterlab, torch]`",
+        )
+    python = ground.rank_python or ground.python
     done = await place.pad.links[host.name].run(Command((python, "-c", _THERE)), timeout_s=30.0)
     if not done.ok:
         line = f"{python} -m pip install jupyterlab"

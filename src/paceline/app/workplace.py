@@ -220,6 +220,17 @@ def ends_of(place: Workplace) -> tuple[End, ...]:
     )
 
 
+def rank_ends_of(place: Workplace) -> tuple[End, ...]:
+    """Return the same with the Python that the ranks run in, where the host itself can run it."""
+    pythons = {name: ground.rank_python or ground.python for name, ground in place.grounds.items()}
+    return tuple(
+        end
+        if place.grounds[end.host.name].container is not None
+        else replace(end, python=pythons[end.host.name])
+        for end in ends_of(place)
+    )
+
+
 def meeting_port(place: Workplace, spec: Spec) -> int:
     """Return a port where the ranks could meet."""
     return spec.job.master_port or place.facts[place.cluster.master.name].free_port or 0

@@ -56,8 +56,8 @@ def plan_notebook(
         if node == 0:
             env[TOKEN_VARIABLE] = Secret(token)
             env[CREW_VARIABLE] = json.dumps([asdict(member) for member in crew])
-            return ProcessPlan(PROCESS, Command(_jupyter(place.python, port, out), env), ())
-        argv = (place.python, "-m", "paceline.crew", "serve", str(crew[node].port))
+            return ProcessPlan(PROCESS, Command(_jupyter(_python(place), port, out), env), ())
+        argv = (_python(place), "-m", "paceline.crew", "serve", str(crew[node].port))
         return ProcessPlan(f"crew-{node}", Command(argv, env), ())
 
     first = places[hosts[0].name]
@@ -77,6 +77,10 @@ def plan_notebook(
     )
 
 
+def _python(place: JobPlace) -> str:
+    return place.rank_python or place.python
+
+
 def _member(
     spec: Spec,
     cluster: Cluster,
@@ -91,7 +95,7 @@ def _member(
     return Member(
         host=host.name,
         address=host.peer_address,
-        python=spec.runtime.python or places[host.name].python,
+        python=_python(places[host.name]),
         cores=known.cores,
         procs=spec.job.procs_per_node,
         port=known.free_port if node else None,

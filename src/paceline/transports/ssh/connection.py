@@ -9,7 +9,7 @@ from typing import Any
 
 import asyncssh
 
-from paceline.errors import TransportError
+from paceline.errors import HostRefuses, TransportError
 from paceline.model.host import Host, SshAccess
 from paceline.transports.ssh.keys import HostKeys, Judge
 
@@ -121,7 +121,8 @@ def _explained(error: Exception, host: Host, access: SshAccess, judge: Judge) ->
     """Say in plain words why a host could not be reached."""
     words, hint = _why(error, access, judge)
     at = "" if host.address == host.name else f" ({host.address})"
-    return TransportError(f"cannot be reached over SSH{at}: {words}", host=host.name, hint=hint)
+    kind = HostRefuses if isinstance(error, ConnectionRefusedError) else TransportError
+    return kind(f"cannot be reached over SSH{at}: {words}", host=host.name, hint=hint)
 
 
 def _why(error: Exception, access: SshAccess, judge: Judge) -> tuple[str, str | None]:

@@ -162,7 +162,7 @@ class SshTransport:
                 return self._connection
             if self._failed and time.monotonic() - self._failed[0] < _REMEMBER_FAILURE_S:
                 failed = self._failed[1]
-                raise TransportError(failed.message, hint=failed.hint, host=failed.host)
+                raise type(failed)(failed.message, hint=failed.hint, host=failed.host)
             try:
                 self._connection = await connect(self._host, self._keys)
             except TransportError as error:
