@@ -5,9 +5,8 @@ from __future__ import annotations
 from paceline.api.advising import forecast
 from paceline.api.checks import calibrate, doctor
 from paceline.api.counsel import advise_on, probe
-from paceline.api.data import fetch_data, known_datasets, verify_data
-from paceline.api.detaching import study_detached
 from paceline.api.data import bring_data, fetch_data, known_datasets, verify_data
+from paceline.api.detaching import study_detached
 from paceline.api.notebooks import Notebook, notebook, stop_notebook
 from paceline.api.reaching import copy, execute, shell
 from paceline.api.running import logs, run, runs, stop, train, wait

@@ -24,8 +24,6 @@ from paceline.app.planning import plan_everything
 from paceline.app.provenance import code_digest, code_folder, provenance_of
 from paceline.app.publish import Publisher
 from paceline.app.study import StudyRunner, order_of
-from paceline.app.workplace import Workplace, ends_of, meeting_port, open_workplace
-from paceline.app.study import StudyRunner
 from paceline.app.workplace import Workplace, meeting_port, open_workplace, rank_ends_of
 from paceline.datasets import locate
 from paceline.errors import Interrupted, NotFound, PacelineError, StorageError, UsageError
