@@ -1,205 +1,161 @@
 """The trainer against the textbook DCGAN, in the same run, in turns: ratios with their spread.
 
-python benchmarks/trainer.py            everything, twenty minutes
+python benchmarks/trainer.py            everything, ten minutes on a quiet machine of two cores
+python benchmarks/trainer.py --quick    everything with fewer turns, five minutes
 python benchmarks/trainer.py one        one process: batch 16 and 128, bf16 and exact fp32
 python benchmarks/trainer.py hosts      two hosts (namespaces): unlimited, 1 Gbit/s, 200 Mbit/s
 python benchmarks/trainer.py epoch      a whole epoch with input, pictures, checkpoint / bare steps
 python benchmarks/trainer.py CASE...    single cases, such as one-bf16-16 or hosts-200mbit
 
-`hosts` needs root and iproute2. Bytes are read from the hosts' interfaces.
+`hosts` needs root and iproute2. Bytes are read from the hosts' interfaces. The last lines are a
+table in Markdown. What the textbook does, and that it is given its best: see textbook_dcgan.py;
+alone, it works on one batch again and again, so that its input costs it nothing.
 """
 
 from __future__ import annotations
 
-import json
+import argparse
 import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from statistics import fmean
 
-from ab import conditions, in_turns, show, show_ratio
+from ab import conditions, show
 from paceline.rehearsal.network import LabHost, network, plan_network
+from turns import Duel, Training, bare_step_s, duel, iteration_s, started
 
 HERE = Path(__file__).resolve().parent
-SOURCES = HERE.parent / "src"
-TEXTBOOK = (sys.executable, str(HERE / "textbook_dcgan.py"))
-OURS = (sys.executable, "-m", "paceline.trainer", "--program", "dcgan", "--pictures_every", "0")
-WARMUP = 3
 DATA = ("--dataset", "fake")
+ENDLESS = str(10**6)
+TEXTBOOK = (sys.executable, str(HERE / "textbook_dcgan.py"), *DATA, "--iterations", ENDLESS)
+OURS = (sys.executable, "-m", "paceline.trainer", *DATA, "--num_epochs", ENDLESS)
+STEPS_ONLY = ("--pictures_every", "0", "--checkpoint_every", "0")
+# The images of an epoch, and so how often its end comes, are few here: real epochs have more
+# steps for each checkpoint.
+EPOCH_STEPS = 200
 
 
 @dataclass(frozen=True)
-class Way:
-    """One way to train: a command line and its flags."""
+class Row:
+    """One line of the table."""
 
-    argv: tuple[str, ...]
+    case: str
+    aim: str
+    found: Duel
+    sent: str = ""
 
-    def measure(self, hosts: Sequence[LabHost | None], batch: int, iterations: int) -> Measured:
-        """Train on the hosts (None: here), one process each."""
-        with tempfile.TemporaryDirectory() as folder:
-            before = [host.sent_bytes() if host else 0 for host in hosts]
-            flags = (*DATA, "--batch_size", str(batch), "--iterations", str(iterations))
-            ranks = [
-                subprocess.Popen(
-                    _on(host, (*self.argv, *flags)),
-                    env=_environment(rank, hosts, folder),
-                    cwd=folder,
-                    stdout=subprocess.DEVNULL,
-                )
-                for rank, host in enumerate(hosts)
-            ]
-            assert all(rank.wait() == 0 for rank in ranks)
-            sent = [
-                host.sent_bytes() - known if host else 0
-                for host, known in zip(hosts, before, strict=True)
-            ]
-            times = [
-                _iteration_s(Path(folder) / f"rank-{rank}.jsonl") for rank in range(len(hosts))
-            ]
-        return Measured(max(times), fmean(sent) / iterations)
-
-
-@dataclass(frozen=True)
-class Measured:
-    """The mean iteration of the slowest rank, and what a host sent for each."""
-
-    iteration_s: float
-    sent_bytes: float
-
-
-def _on(host: LabHost | None, argv: tuple[str, ...]) -> tuple[str, ...]:
-    return argv if host is None else host.inside(argv)
-
-
-def _environment(rank: int, hosts: Sequence[LabHost | None], folder: str) -> dict[str, str]:
-    first = hosts[0]
-    return {
-        **os.environ,
-        "PYTHONPATH": str(SOURCES),
-        "PACELINE_EVENTS": folder,
-        "PACELINE_OUT": folder,
-        "OMP_NUM_THREADS": "1",
-        "RANK": str(rank),
-        "LOCAL_RANK": "0",
-        "WORLD_SIZE": str(len(hosts)),
-        "LOCAL_WORLD_SIZE": "1",
-        "MASTER_ADDR": first.address if first else "127.0.0.1",
-        "MASTER_PORT": "29411",
-        "GLOO_SOCKET_IFNAME": "eth0" if first else "lo",
-    }
-
-
-def _iteration_s(path: Path) -> float:
-    events = [json.loads(line) for line in path.read_text().splitlines()]
-    times = [event["seconds"] for event in events if event["kind"] == "iteration"]
-    return fmean(times[WARMUP:])
-
-
-def compare(
-    name: str,
-    ours: tuple[str, ...],
-    aim: str,
-    *,
-    hosts: Sequence[LabHost | None] = (None,),
-    batch: int = 16,
-    iterations: int = 20,
-    rounds: int = 3,
-) -> None:
-    """Print both ways and the textbook's time over ours."""
-    sent: dict[str, float] = {}
-
-    def timed(way: Way, label: str) -> Callable[[], float]:
-        def once() -> float:
-            found = way.measure(hosts, batch, iterations + WARMUP)
-            sent[label] = found.sent_bytes
-            return found.iteration_s
-
-        return once
-
-    mine, theirs = in_turns(
-        timed(Way((*OURS, *ours)), "ours"),
-        timed(Way((*TEXTBOOK, "--bare") if hosts[0] is None else TEXTBOOK), "textbook"),
-        rounds,
-    )
-    print(f"\n{name} (aim {aim})")
-    show("  textbook", theirs, "ms per iteration", 1e3)
-    show("  ours", mine, "ms per iteration", 1e3)
-    print(f"  img/s: textbook {batch / theirs.mean:.1f}, ours {batch / mine.mean:.1f}")
-    show_ratio("  textbook / ours", theirs, mine)
-    if hosts[0] is not None:
-        print(
-            f"  sent per iteration and host: textbook {sent['textbook'] / 1e6:.1f} MB, "
-            f"ours {sent['ours'] / 1e6:.1f} MB (aim 12.8 MB)"
+    def markdown(self) -> str:
+        """Return the line of a Markdown table."""
+        ratio, first, second = self.found.ratio, self.found.first, self.found.second
+        spread = "" if ratio.low is None else f"{ratio.low:.2f} to {ratio.high:.2f}"
+        times = f"{first.mean * 1e3:.0f} / {second.mean * 1e3:.0f}"
+        return (
+            f"| {self.case} | {self.aim} | **{ratio.mean:.2f}x** | {spread} | {ratio.n} "
+            f"| {times} | {self.sent} |"
         )
 
 
-def one_process(precision: str, batch: int, aim: str) -> None:
-    """Compare single processes: steps on one batch in the textbook's favour."""
-    compare(
+def report(row: Row, names: tuple[str, str]) -> Row:
+    """Print what was found as it is found."""
+    print(f"\n{row.case} (aim {row.aim})")
+    show(f"  {names[0]}", row.found.first, "ms per iteration", 1e3)
+    show(f"  {names[1]}", row.found.second, "ms per iteration", 1e3)
+    show(f"  {names[0]} / {names[1]}", row.found.ratio, "x")
+    if row.sent:
+        print(f"  sent per iteration and host, textbook / ours: {row.sent} MB (aim 12.8)")
+    sys.stdout.flush()
+    return row
+
+
+def against_textbook(
+    case: str,
+    aim: str,
+    *,
+    ours: tuple[str, ...],
+    batch: int,
+    turns: int,
+    iterations: int,
+    hosts: Sequence[LabHost] = (),
+) -> Row:
+    """Let both train on the same hosts, or here, and compare."""
+    with tempfile.TemporaryDirectory() as name:
+        size = ("--batch_size", str(batch))
+        places = tuple(hosts) or (None,)
+        alone = () if hosts else ("--bare",)
+        textbook = Training(
+            "textbook", (*TEXTBOOK, *size, *alone), Path(name, "textbook"), 29411, places
+        )
+        argv = (*OURS, *size, *STEPS_ONLY, *ours)
+        mine = Training("ours", argv, Path(name, "ours"), 29412, places)
+        with started((textbook, mine)):
+            found = duel(
+                (textbook, iteration_s), (mine, iteration_s), turns=turns, iterations=iterations
+            )
+        megabytes = [one.sent_bytes / one.iterations / 1e6 for one in (textbook, mine)]
+    sent = " / ".join(f"{figure:.1f}" for figure in megabytes) if hosts else ""
+    return report(Row(case, aim, found, sent), ("textbook", "ours"))
+
+
+def one_process(precision: str, batch: int, aim: str, turns: int) -> Row:
+    """Compare single processes."""
+    return against_textbook(
         f"one process, batch {batch}, {precision}",
-        ("--precision", precision, "--wire", "fp32"),
         aim,
+        ours=("--precision", precision),
         batch=batch,
-        iterations=30 if batch == 16 else 8,
+        turns=turns,
+        iterations=8 if batch < 64 else 2,
     )
 
 
-def two_hosts(rate: str | None, aim: str) -> None:
+def two_hosts(rate: str | None, aim: str, turns: int) -> Row:
     """Compare two hosts over a link of some speed."""
     plan = plan_network(f"b{os.getpid() % 99999}", 2, rate=rate, subnet=76)
     with tempfile.TemporaryDirectory() as folder, network(plan, Path(folder) / "lab.json"):
-        compare(
+        return against_textbook(
             f"two hosts, batch 16, link {rate or 'unlimited'}",
-            ("--precision", "bf16", "--wire", "bf16"),
             aim,
+            ours=("--precision", "bf16", "--wire", "bf16"),
+            batch=16,
+            turns=turns,
+            iterations=4 if rate == "200mbit" else 8,
             hosts=plan.hosts,
         )
 
 
-def whole_epoch() -> None:
-    """Compare the wall time of an epoch, with all that belongs to it, with its bare steps."""
-    images = 4000
+def whole_epoch(turns: int) -> Row:
+    """Compare an epoch, with all that belongs to it, with bare steps.
 
-    def epoch(*, bare: bool) -> float:
-        with tempfile.TemporaryDirectory() as folder:
-            flags = (*DATA, "--count", str(images), "--batch_size", "16", "--num_epochs", "1")
-            more = ("--checkpoint_every", "0") if bare else ("--pictures_every", "100")
-            subprocess.run(
-                (*OURS, *flags, *more),
-                env=_environment(0, (None,), folder),
-                cwd=folder,
-                stdout=subprocess.DEVNULL,
-                check=True,
+    A turn is as many iterations as an epoch has: wherever it begins, it holds as much of all
+    that happens once or twice in an epoch as an epoch does.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        argv = (*OURS, "--batch_size", "16", "--precision", "bf16")
+        count = ("--count", str(16 * EPOCH_STEPS))
+        whole = Training("whole epoch", (*argv, *count), Path(name, "whole"), 29411)
+        bare = Training("bare steps", (*argv, *STEPS_ONLY), Path(name, "bare"), 29412)
+        with started((whole, bare)):
+            found = duel(
+                (whole, iteration_s), (bare, bare_step_s), turns=turns, iterations=EPOCH_STEPS
             )
-            lines = (Path(folder) / "rank-0.jsonl").read_text().splitlines()
-            events = [json.loads(line) for line in lines]
-            if bare:
-                steps = [event for event in events if event["kind"] == "iteration"]
-                return float(sum(step["seconds"] - (step.get("data_s") or 0.0) for step in steps))
-            return float(next(event["seconds"] for event in events if event["kind"] == "epoch"))
-
-    whole, bare = in_turns(lambda: epoch(bare=False), lambda: epoch(bare=True), 3)
-    print("\na whole epoch over its bare steps (aim: at most 1.03x)")
-    show("  epoch with input, pictures and checkpoint", whole, "s")
-    show("  bare steps", bare, "s")
-    show_ratio("  ratio", whole, bare)
+    row = Row("whole epoch over bare steps", "1.03x at most", found)
+    return report(row, ("whole epoch", "bare steps"))
 
 
-CASES: dict[str, Callable[[], None]] = {
-    "one-bf16-16": partial(one_process, "bf16", 16, "1.8x"),
-    "one-bf16-128": partial(one_process, "bf16", 128, "2.3x"),
-    "one-fp32-16": partial(one_process, "fp32", 16, "1.15x"),
-    "one-fp32-128": partial(one_process, "fp32", 128, "1.35x"),
-    "hosts-unlimited": partial(two_hosts, None, "1.9x"),
-    "hosts-1gbit": partial(two_hosts, "1gbit", "2.6x"),
-    "hosts-200mbit": partial(two_hosts, "200mbit", "3.4x"),
-    "epoch": whole_epoch,
+CASES: dict[str, tuple[Callable[..., Row], int]] = {
+    "one-bf16-16": (partial(one_process, "bf16", 16, "1.8x"), 12),
+    "one-bf16-128": (partial(one_process, "bf16", 128, "2.3x"), 6),
+    "one-fp32-16": (partial(one_process, "fp32", 16, "1.15x"), 10),
+    "one-fp32-128": (partial(one_process, "fp32", 128, "1.35x"), 6),
+    "hosts-unlimited": (partial(two_hosts, None, "1.9x"), 10),
+    "hosts-1gbit": (partial(two_hosts, "1gbit", "2.6x"), 8),
+    "hosts-200mbit": (partial(two_hosts, "200mbit", "3.4x"), 6),
+    "epoch": (whole_epoch, 4),
 }
+QUICK_TURNS = 3
 
 
 def chosen(words: Sequence[str]) -> list[str]:
@@ -213,9 +169,18 @@ def chosen(words: Sequence[str]) -> list[str]:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description="The trainer against the textbook DCGAN.")
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(CASES))
+    parser.add_argument("--quick", action="store_true", help=f"{QUICK_TURNS} turns of each")
+    options = parser.parse_args()
     conditions()
-    for case in chosen(sys.argv[1:]):
-        CASES[case]()
+    rows = []
+    for case in chosen(options.cases):
+        compare, turns = CASES[case]
+        rows.append(compare(turns=QUICK_TURNS if options.quick else turns))
+    print("\n| case | aim | ratio | 95% interval | turns | ms, both | MB sent, both |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    print("\n".join(row.markdown() for row in rows))
 
 
 if __name__ == "__main__":
