@@ -8,7 +8,8 @@ python benchmarks/trainer.py epoch      a whole epoch with input, pictures, chec
 python benchmarks/trainer.py CASE...    single cases, such as one-bf16-16 or hosts-200mbit
 
 `hosts` needs root and iproute2. Bytes are read from the hosts' interfaces. The last lines are a
-table in Markdown. What the textbook does, and that it is given its best: see textbook_dcgan.py;
+table in Markdown; `--write docs/performance.md` puts its lines into that file, in place of those
+of the same cases. What the textbook does, and that it is given its best: see textbook_dcgan.py;
 alone, it works on one batch again and again, so that its input costs it nothing.
 """
 
@@ -20,6 +21,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import date
 from functools import partial
 from pathlib import Path
 
@@ -47,14 +49,14 @@ class Row:
     found: Duel
     sent: str = ""
 
-    def markdown(self) -> str:
+    def markdown(self, when: str) -> str:
         """Return the line of a Markdown table."""
         ratio, first, second = self.found.ratio, self.found.first, self.found.second
         spread = "" if ratio.low is None else f"{ratio.low:.2f} to {ratio.high:.2f}"
         times = f"{first.mean * 1e3:.0f} / {second.mean * 1e3:.0f}"
         return (
             f"| {self.case} | {self.aim} | **{ratio.mean:.2f}x** | {spread} | {ratio.n} "
-            f"| {times} | {self.sent} |"
+            f"| {times} | {self.sent} | {when} |"
         )
 
 
@@ -156,6 +158,9 @@ CASES: dict[str, tuple[Callable[..., Row], int]] = {
     "epoch": (whole_epoch, 4),
 }
 QUICK_TURNS = 3
+HEADER = """
+| case | aim | ratio | 95% interval | turns | ms, both | MB sent, both | measured |
+| --- | --- | --- | --- | --- | --- | --- | --- |"""
 
 
 def chosen(words: Sequence[str]) -> list[str]:
@@ -168,19 +173,34 @@ def chosen(words: Sequence[str]) -> list[str]:
     return found or sys.exit(f"cases are: {' '.join(CASES)}")
 
 
+def written(text: str, rows: Sequence[Row], when: str) -> str:
+    """Return a document with each row in place of the table's line of the same case."""
+    lines = text.splitlines()
+    for row in rows:
+        start = f"| {row.case} |"
+        found = [number for number, line in enumerate(lines) if line.startswith(start)]
+        if not found:
+            sys.exit(f"the document has no line that begins with {start!r}")
+        lines[found[0]] = row.markdown(when)
+    return "\n".join(lines) + "\n"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="The trainer against the textbook DCGAN.")
     parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(CASES))
     parser.add_argument("--quick", action="store_true", help=f"{QUICK_TURNS} turns of each")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="a document with the table")
     options = parser.parse_args()
+    when = f"{date.today()}, load {os.getloadavg()[0]:.0f}"  # noqa: DTZ011 - the reader's own day
     conditions()
     rows = []
     for case in chosen(options.cases):
         compare, turns = CASES[case]
         rows.append(compare(turns=QUICK_TURNS if options.quick else turns))
-    print("\n| case | aim | ratio | 95% interval | turns | ms, both | MB sent, both |")
-    print("| --- | --- | --- | --- | --- | --- | --- |")
-    print("\n".join(row.markdown() for row in rows))
+        if options.write:
+            options.write.write_text(written(options.write.read_text(), rows[-1:], when))
+    print(HEADER)
+    print("\n".join(row.markdown(when) for row in rows))
 
 
 if __name__ == "__main__":

@@ -32,6 +32,7 @@ class Judge:
                 return
             drawn.append(images.cpu())
         if not drawn:
+            self._teller.note("a single image is too few to score samples by")
             return
         quality = compare(real, torch.cat(drawn)[: len(real) // 2])
         report = self._teller.reporter.metric

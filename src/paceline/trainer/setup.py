@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import platform
-import sys
-import time
 from dataclasses import dataclass
 
 import torch
@@ -12,11 +10,17 @@ import torch
 from paceline.datasets import ImageSet, prepare
 from paceline.errors import DataError
 from paceline.events import Scalar
-from paceline.trainer.device import DeviceChoice, choose_device, visible_accelerators
+from paceline.trainer.device import (
+    DeviceChoice,
+    choose_device,
+    tune_gpu,
+    visible_accelerators,
+)
 from paceline.trainer.images import Images
 from paceline.trainer.options import Options
 from paceline.trainer.precision import (
     BF16,
+    FP32,
     PrecisionChoice,
     agreed,
     choose_precision,
@@ -24,9 +28,8 @@ from paceline.trainer.precision import (
 )
 from paceline.trainer.program import Program
 from paceline.trainer.programs import PREFERS_FP32, Setting, build_program
+from paceline.trainer.progress import PreparationBar
 from paceline.trainer.world import World
-
-_PROGRESS_EVERY_S = 2.0
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,6 @@ def _settle_device(options: Options, world: World, notes: list[str]) -> torch.de
     device = torch.device(choice.name)
     if choice.is_cuda:
         torch.cuda.set_device(device)
-        torch.backends.cudnn.benchmark = True
     return device
 
 
@@ -118,6 +120,8 @@ def _settle_precision(
     else:
         choice = choose_precision(asked, look_at_hardware(device))
     choice = agreed(choice, world)
+    if device.type == "cuda":
+        tune_gpu(exact=choice.name == FP32)
     notes.append(choice.reason)
     return choice
 
@@ -133,7 +137,7 @@ def _settle_data(options: Options, world: World) -> ImageSet:
         channels=1 if generated and options.program == "mlp" else None,
         download=options.download,
         count=options.count,
-        progress=_Progress() if world.place.local_rank == 0 else None,
+        progress=PreparationBar() if world.place.local_rank == 0 else None,
     )
     fingerprint = int(data.digest[:15] or "0", 16) + data.count
     if world.largest(fingerprint) != -world.largest(-fingerprint):
@@ -142,20 +146,3 @@ def _settle_data(options: Options, world: World) -> ImageSet:
             hint="fetch it anew on each host, or copy it from one to the others",
         )
     return data
-
-
-class _Progress:
-    """Says on stderr how a long preparation goes, now and then."""
-
-    def __init__(self) -> None:
-        self._said = time.monotonic()
-
-    def __call__(self, what: str, done: int, total: int) -> None:
-        """Take note of the progress."""
-        now = time.monotonic()
-        if now - self._said < _PROGRESS_EVERY_S:
-            return
-        self._said = now
-        share = f" {100 * done // total}%" if total else ""
-        sys.stderr.write(f"paceline: {what}{share}\n")
-        sys.stderr.flush()

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
 from paceline.errors import PlanError
-from paceline.trainer.device import Accelerators, DeviceChoice, choose_device
+from paceline.events import Place
+from paceline.trainer import setup
+from paceline.trainer.device import Accelerators, DeviceChoice, choose_device, tune_gpu
+from paceline.trainer.options import parse
+from paceline.trainer.world import World
 
 pytestmark = pytest.mark.torch
 FOUR = Accelerators(count=4, nccl=True)
@@ -54,3 +59,31 @@ def test_several_gpus_need_nccl() -> None:
     bare = Accelerators(count=4, nccl=False)
     assert _choose("auto", bare).name == "cuda:0"
     assert _choose("auto", bare, ranks=2).name == "cpu"
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_gpu_is_tuned(monkeypatch: pytest.MonkeyPatch, exact: bool) -> None:  # noqa: FBT001
+    """Its fastest way is looked for; where fp32 is asked for, not among the inexact ones."""
+    monkeypatch.setattr(torch.backends.cudnn, "benchmark", False)
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", exact)
+    tune_gpu(exact=exact)
+    assert torch.backends.cudnn.benchmark
+    assert torch.backends.cudnn.allow_tf32 is not exact
+
+
+@pytest.mark.parametrize(
+    ("others", "device", "word"), [(0, "cuda:1", ""), (1, "cpu", "another rank has no GPU")]
+)
+def test_all_ranks_use_gpus_or_none_does(
+    monkeypatch: pytest.MonkeyPatch, others: int, device: str, word: str
+) -> None:
+    """A rank takes the GPU of its local rank, unless a rank elsewhere has to use its CPU."""
+    chosen: list[torch.device] = []
+    monkeypatch.setattr(setup, "visible_accelerators", lambda: FOUR)
+    monkeypatch.setattr(torch.cuda, "set_device", chosen.append)
+    monkeypatch.setattr(World, "largest", lambda _, value: max(value, others))
+    notes: list[str] = []
+    found = setup._settle_device(parse([], {}), World(Place(1, 1, 4, 2), connected=True), notes)
+    assert found == torch.device(device)
+    assert chosen == ([found] if device != "cpu" else [])
+    assert any(word in note for note in notes) if word else not notes

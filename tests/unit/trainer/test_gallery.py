@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from paceline.events import Event, Metric, Picture, Place, Reporter, parse_events
+from paceline.events import Event, Metric, Note, Picture, Place, Reporter, parse_events
 from paceline.trainer.gallery import Gallery
 from paceline.trainer.images import Batch, Images
 from paceline.trainer.judging import Judge
@@ -104,3 +104,16 @@ def test_samples_are_scored(tmp_path: Path, paints: bool, names: list[str]) -> N
     assert {metric.epoch for metric in metrics} <= {3}
     if metrics:
         assert metrics[0].value > 2 * metrics[1].value > 0
+
+
+def test_a_single_image_is_no_measure(tmp_path: Path) -> None:
+    """Where there are too few images to compare with, that is said, and nothing is scored."""
+    painter = Painter()
+    images = Images(
+        image_set(tmp_path, count=1), size=32, dtype=torch.float32, device=torch.device("cpu")
+    )
+    teller = Teller(_reporter(tmp_path), painter, rank=0, epochs=1)
+    Judge(painter, images, teller, seed=0).score(0)
+    assert [type(event) for event in _events(tmp_path) if isinstance(event, (Metric, Note))] == [
+        Note
+    ]
