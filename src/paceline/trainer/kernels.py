@@ -15,8 +15,10 @@ matrix, lies in memory as the product needs it.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
+import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 from torch.autograd import Function
@@ -32,6 +34,24 @@ _FEW_POSITIONS = 2048
 def as_matrix(kernel: Tensor) -> Tensor:
     """Return a channels-last kernel (A, B, 4, 4) as the matrix (A, 16 B), without copying."""
     return kernel.permute(0, 2, 3, 1).reshape(kernel.shape[0], -1)
+
+
+def product(left: Tensor, right: Tensor) -> Tensor:
+    """Return the product of two matrices, of the very numbers, by the faster library.
+
+    torch multiplies fp32 on CPUs by MKL, which has no AVX-512 for other makers' processors: there
+    oneDNN, torch's library for convolutions, is twice as fast.
+    """
+    if left.dtype == torch.float32 and left.device.type == "cpu" and _has_onednn():
+        apart = left.contiguous()
+        rows: Tensor = torch.ops.mkldnn._linear_pointwise(apart, right.t(), None, "none", [], "")  # noqa: SLF001
+        return rows
+    return left @ right
+
+
+@cache
+def _has_onednn() -> bool:
+    return torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 
 def as_rows(images: Tensor) -> Tensor:
@@ -72,7 +92,7 @@ def shrunk(big: Tensor, kernel: Tensor) -> Tensor:
     side = big.shape[2] // 2
     if side > _FEW:
         return F.conv2d(big, kernel, stride=2, padding=1)
-    rows = unfolded(big) @ as_matrix(kernel).t()
+    rows = product(unfolded(big), as_matrix(kernel).t())
     return rows.view(len(big), side, side, -1).permute(0, 3, 1, 2)
 
 
@@ -81,7 +101,7 @@ def grown(small: Tensor, kernel: Tensor) -> Tensor:
     side = small.shape[2]
     if side > _FEW:
         return F.conv_transpose2d(small, kernel, stride=2, padding=1)
-    return folded(as_rows(small) @ as_matrix(kernel), side)
+    return folded(product(as_rows(small), as_matrix(kernel)), side)
 
 
 def kernel_gradient(big: Tensor, small: Tensor) -> Tensor:
@@ -94,8 +114,8 @@ def kernel_gradient(big: Tensor, small: Tensor) -> Tensor:
         shape = (wide, narrow, _SIDE, _SIDE)
         gradient: Tensor = conv2d_weight(big, shape, small, stride=2, padding=1)
         return gradient
-    product = as_rows(small).t() @ unfolded(big)
-    return product.view(wide, _SIDE, _SIDE, narrow).permute(0, 3, 1, 2)
+    flat = product(as_rows(small).t(), unfolded(big))
+    return flat.view(wide, _SIDE, _SIDE, narrow).permute(0, 3, 1, 2)
 
 
 class _Down(Function):

@@ -66,3 +66,19 @@ def test_only_what_is_needed_is_computed() -> None:
     layer.requires_grad_(requires_grad=True)
     layer(images.detach()).sum().backward()
     assert layer.weight.grad is not None
+
+
+@pytest.mark.parametrize("with_onednn", [True, False])
+def test_products_are_those_of_the_very_numbers(
+    monkeypatch: pytest.MonkeyPatch,
+    with_onednn: bool,  # noqa: FBT001
+) -> None:
+    """fp32 loses nothing to a faster library; without that library torch's own serves."""
+    if not with_onednn:
+        monkeypatch.setattr(kernels, "_has_onednn", lambda: False)
+    seeded = torch.Generator().manual_seed(0)
+    left = torch.randn(96, 40, generator=seeded).t()
+    right = torch.randn(96, 24, generator=seeded)
+    exact = left.double() @ right.double()
+    for pair in ((left, right), (left.contiguous(), right.t().contiguous().t())):
+        torch.testing.assert_close(kernels.product(*pair).double(), exact, rtol=1e-5, atol=1e-5)
