@@ -67,7 +67,7 @@ class Loop:
             result = self.program.step(batch)
             _require_finite(result, self.options.precision)
             averages.add(result.metrics, batch.size)
-            seconds = time.perf_counter() - mark
+            seconds = self.mailbox.step_s = time.perf_counter() - mark
             step = Step(seconds, data_s, result.wait_s, batch.size, result.metrics)
             self.teller.step(self.position, of, step)
             wish = self._after_step(batch)

@@ -15,7 +15,10 @@ from contextlib import contextmanager
 
 from paceline.trainer.wish import Wish
 
-GRACE_S = 4.0
+# Enough to finish a step and to write a checkpoint; less than the supervisor's own patience.
+GRACE_S = 8.0
+# On a slow or crowded host, as many of the steps as it may take until all ranks have heard.
+_GRACE_STEPS = 4
 _WISHES = {
     signal.SIGTERM: Wish.STOP,
     signal.SIGINT: Wish.STOP,
@@ -30,6 +33,12 @@ class Mailbox:
     def __init__(self) -> None:
         self._checkpoint = False
         self.stopped_by: signal.Signals | None = None
+        self.step_s = 0.0  # what the last step took
+
+    @property
+    def grace_s(self) -> float:
+        """How long the training may take to come to its end once that is asked for."""
+        return max(GRACE_S, _GRACE_STEPS * self.step_s)
 
     def put(self, number: signal.Signals) -> None:
         """Note a signal."""
@@ -88,6 +97,6 @@ def _read(
         for number in numbers:
             if number in _WISHES:
                 mailbox.put(signal.Signals(number))
-        if mailbox.stopped_by is not None and not done.wait(GRACE_S):
+        if mailbox.stopped_by is not None and not done.wait(mailbox.grace_s):
             at_last()
             os._exit(mailbox.exit_code)

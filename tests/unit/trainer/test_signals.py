@@ -57,3 +57,11 @@ def test_everything_is_put_back() -> None:
         assert signal.getsignal(signal.SIGTERM) != before[signal.SIGTERM]
     assert {number: signal.getsignal(number) for number in before} == before
     assert "signals" not in {thread.name for thread in threading.enumerate()}
+
+
+@pytest.mark.parametrize(("step_s", "grace_s"), [(0.2, 8.0), (15.0, 60.0)])
+def test_slow_steps_get_more_grace(step_s: float, grace_s: float) -> None:
+    """A training whose steps take long can still finish one, and write its checkpoint."""
+    mailbox = Mailbox()
+    mailbox.step_s = step_s
+    assert mailbox.grace_s == grace_s
