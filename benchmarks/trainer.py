@@ -47,6 +47,7 @@ class Row:
     case: str
     aim: str
     found: Duel
+    cpu_ratio: float
     sent: str = ""
 
     def markdown(self, when: str) -> str:
@@ -56,7 +57,7 @@ class Row:
         times = f"{first.mean * 1e3:.0f} / {second.mean * 1e3:.0f}"
         return (
             f"| {self.case} | {self.aim} | **{ratio.mean:.2f}x** | {spread} | {ratio.n} "
-            f"| {times} | {self.sent} | {when} |"
+            f"| {self.cpu_ratio:.2f}x | {times} | {self.sent} | {when} |"
         )
 
 
@@ -66,6 +67,7 @@ def report(row: Row, names: tuple[str, str]) -> Row:
     show(f"  {names[0]}", row.found.first, "ms per iteration", 1e3)
     show(f"  {names[1]}", row.found.second, "ms per iteration", 1e3)
     show(f"  {names[0]} / {names[1]}", row.found.ratio, "x")
+    print(f"  the same of processor time: {row.cpu_ratio:.2f} x")
     if row.sent:
         print(f"  sent per iteration and host, textbook / ours: {row.sent} MB (aim 12.8)")
     sys.stdout.flush()
@@ -98,7 +100,8 @@ def against_textbook(
             )
         megabytes = [one.sent_bytes / one.iterations / 1e6 for one in (textbook, mine)]
     sent = " / ".join(f"{figure:.1f}" for figure in megabytes) if hosts else ""
-    return report(Row(case, aim, found, sent), ("textbook", "ours"))
+    cpu_ratio = textbook.cpu_of_iteration_s / mine.cpu_of_iteration_s
+    return report(Row(case, aim, found, cpu_ratio, sent), ("textbook", "ours"))
 
 
 def one_process(precision: str, batch: int, aim: str, turns: int) -> Row:
@@ -143,7 +146,8 @@ def whole_epoch(turns: int) -> Row:
             found = duel(
                 (whole, iteration_s), (bare, bare_step_s), turns=turns, iterations=EPOCH_STEPS
             )
-    row = Row("whole epoch over bare steps", "1.03x at most", found)
+    cpu_ratio = whole.cpu_of_iteration_s / bare.cpu_of_iteration_s
+    row = Row("whole epoch over bare steps", "1.03x at most", found, cpu_ratio)
     return report(row, ("whole epoch", "bare steps"))
 
 
@@ -159,8 +163,8 @@ CASES: dict[str, tuple[Callable[..., Row], int]] = {
 }
 QUICK_TURNS = 3
 HEADER = """
-| case | aim | ratio | 95% interval | turns | ms, both | MB sent, both | measured |
-| --- | --- | --- | --- | --- | --- | --- | --- |"""
+| case | aim | ratio | 95% interval | turns | processor time | ms, both | MB sent, both | measured |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- |"""
 
 
 def chosen(words: Sequence[str]) -> list[str]:

@@ -43,6 +43,7 @@ class Training:
     port: int
     hosts: tuple[LabHost | None, ...] = (None,)
     sent_bytes: float = 0.0
+    cpu_s: float = 0.0
     iterations: int = 0
     _ranks: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
@@ -79,14 +80,31 @@ class Training:
         counts.
         """
         known = self._done()
-        before = self._sent()
+        before, worked = self._sent(), self._worked_s()
         self._signal(signal.SIGCONT)
         self._until(known, iterations + 1)
         self._signal(signal.SIGSTOP)
         time.sleep(_DRAIN_S)
         self.sent_bytes += self._sent() - before
+        self.cpu_s += self._worked_s() - worked
         self.iterations += self._done() - known
         return [events[known:] for events in self._events()]
+
+    @property
+    def cpu_of_iteration_s(self) -> float:
+        """The processor time of a rank, its loader's workers left out, for each iteration.
+
+        It hardly depends on who else is at work on the machine.
+        """
+        return self.cpu_s / self.iterations
+
+    def _worked_s(self) -> float:
+        ticks = []
+        for rank in self._ranks:
+            # What follows the name, which may hold blanks: state is field 3, utime field 14.
+            fields = Path(f"/proc/{rank.pid}/stat").read_text().rpartition(")")[2].split()
+            ticks.append(int(fields[11]) + int(fields[12]))
+        return fmean(ticks) / os.sysconf("SC_CLK_TCK")
 
     def _sent(self) -> float:
         return fmean(0 if host is None else host.sent_bytes() for host in self.hosts)
