@@ -21,7 +21,7 @@ RUN if [ -n "$PACKAGES" ]; then \
 # People type `python`; some base images have python3 alone.
 RUN command -v python >/dev/null || ln -s "$(command -v python3)" /usr/local/bin/python
 RUN if [ -n "$TORCH" ]; then \
-        python -m pip install --no-cache-dir --extra-index-url "$TORCH_INDEX" "torch==$TORCH"; \
+        python -m pip install --no-cache-dir --extra-index-url "$TORCH_INDEX" "torch==$TORCH" numpy; \
     fi
 
 COPY src/paceline /opt/paceline/src/paceline

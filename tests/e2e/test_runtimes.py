@@ -37,7 +37,8 @@ dist.destroy_process_group()
 """
 SLEEPER = """\
 import os, time
-open(os.environ["PACELINE_OUT"] + "/up-" + os.environ["RANK"], "w").close()
+with open(os.environ["PACELINE_OUT"] + "/up-" + os.environ["RANK"], "w") as file:
+    file.write(str(os.getpid()))
 print("up", os.environ["RANK"], os.environ.get("HF_TOKEN"), flush=True)
 time.sleep(120)
 """
@@ -49,8 +50,11 @@ def hosts(
 ) -> Iterator[tuple[SshHost, ...]]:
     """Return two hosts whose engines have no container, before and after."""
     yield docker_lab
+    left = [name for made in engines for name in made.containers()]
     for made in engines:
-        wait_until(lambda made=made: made.containers() == [])  # type: ignore[misc]
+        if names := made.containers():
+            made.docker("rm", "--force", *names)
+    assert left == []
 
 
 def docker_spec(terminal: Terminal, hosts: tuple[SshHost, ...], **runtime: object) -> str:
@@ -132,7 +136,9 @@ def test_a_killed_rank_ends_all_containers(
     attached = terminal.start("train", spec, "--script", str(script))
     wait_until(lambda: up(hosts))
     (name,) = engines[1].containers()
-    engines[1].docker("exec", name, "sh", "-c", "kill -9 $(pidof python3)")
+    (note,) = hosts[1].home.glob(".paceline/jobs/*/out/up-1")
+    wait_until(lambda: note.read_text() != "")
+    engines[1].docker("exec", name, "sh", "-c", f"kill -9 {note.read_text()}")
     _, stderr = attached.communicate(timeout=60)
     assert attached.returncode == 5
     assert "rank-1 ended with exit code 137, as after SIGKILL" in stderr
@@ -204,7 +210,7 @@ def test_no_image_and_no_program_are_named(hosts: tuple[SshHost, ...], terminal:
     spec = docker_spec(terminal, hosts)
     done = terminal.paceline("run", "--spec", spec, "--", "no-such-program")
     assert done.returncode == 5
-    assert '"no-such-program": executable file not found' in done.stderr
+    assert "exec no-such-program failed: No such file or directory" in done.stderr
     terminal.file("Dockerfile", f"FROM {MACHINE_IMAGE}\nCOPY nothing /\n")
     spec = docker_spec(terminal, hosts, image=None, dockerfile="Dockerfile", build_on="host")
     done = terminal.paceline("run", "--spec", spec, "--", "true")

@@ -130,7 +130,7 @@ def _preparing(spec: Spec, results: Path | str | None) -> tuple[Preparing, Prepa
     here = Here(
         stock=state_home(),
         link=LocalTransport(Host("here", "127.0.0.1", "127.0.0.1")),
-        never=(results_folder(results),),
+        never=(results_folder(results), state_home()),
         say=_say,
     )
 

@@ -6,20 +6,14 @@ job never runs in an image that was built a moment later.
 
 from __future__ import annotations
 
-import asyncio
-import gzip
-import os
-import secrets
-import shutil
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-from paceline.app.broadcast import HostFile, broadcast, require_delivered
 from paceline.app.engines import EngineFound, find_engine
 from paceline.app.here import Here
 from paceline.app.pairs import End
+from paceline.app.shipping import LOAD_S, SHORT_S, Engine, failed, ship
 from paceline.app.sync import folder_name, sync
 from paceline.app.tree import DOCKER_IGNORES, tree_of
 from paceline.app.workplace import Ground, all_or_named
@@ -35,53 +29,9 @@ from paceline.planning.images import (
     mounts_for,
     tagged,
 )
-from paceline.ports import Transport
 
 _BUILD_S = 7200.0
-_CARRY_S = 3600.0
-_SHORT_S = 120.0
-_MOST_LINES = 12
-# Below this, an image arrives sooner if it is compressed on the way.
-_WORTH_COMPRESSING_BYTES_PER_S = 40e6
-_PROBE_BYTES = 1 << 20
-_INTO_FILE = 'umask 077; out=$1; shift; exec "$@" > "$out"'
 PYTHON = "python3"
-
-
-@dataclass(frozen=True)
-class _Engine:
-    """An engine, and the way to it; `end` is None for the one on this machine."""
-
-    found: EngineFound
-    link: Transport
-    end: End | None = None
-
-    @property
-    def where(self) -> str:
-        return "here" if self.end is None else f"on {self.end.host.name}"
-
-    async def say(
-        self, *words: str, timeout_s: float = _SHORT_S, stdin: bytes | None = None
-    ) -> str:
-        """Say something to it, and return the answer; None of it may fail."""
-        command = Command((*self.found.words, *words), stdin=stdin)
-        done = await self.link.run(command, timeout_s=timeout_s)
-        if not done.ok:
-            raise _failed(f"{' '.join(words[:2])} failed", done.stderr or done.stdout, self)
-        return done.stdout.strip()
-
-    async def has(self, name: str) -> str | None:
-        """Return the identity of an image; None if it is not there."""
-        words = ("image", "inspect", "--format", "{{.Id}}", name)
-        done = await self.link.run(Command((*self.found.words, *words)), timeout_s=_SHORT_S)
-        return done.stdout.strip() if done.ok else None
-
-
-def _failed(what: str, said: str, engine: _Engine) -> EnvironmentFault:
-    lines = [line.rstrip() for line in said.strip().splitlines() if line.strip()]
-    last = "\n".join(f"  {line}" for line in lines[-_MOST_LINES:])
-    host = None if engine.end is None else engine.end.host.name
-    return EnvironmentFault(f"{what}:\n{last}", host=host)
 
 
 async def prepare_docker(
@@ -89,7 +39,7 @@ async def prepare_docker(
 ) -> Mapping[str, Ground]:
     """Have the image of a spec on all hosts; return the grounds with their containers."""
     found = await all_or_named(find_engine(end.link, end.facts) for end in ends)
-    engines = [_Engine(one, end.link, end) for one, end in zip(found, ends, strict=True)]
+    engines = [Engine(one, end.link, end) for one, end in zip(found, ends, strict=True)]
     for engine in engines:
         if engine.found.through_sudo and engine.end is not None:
             here.say(
@@ -104,7 +54,7 @@ async def prepare_docker(
     await source.say("tag", name, own)
     lacking = [engine for engine in engines if await engine.has(own) is None]
     if lacking:
-        await _carry(own, source, lacking, grounds, here)
+        await ship(own, source, lacking, grounds, here)
     # Under its own name as well, for those who type `docker run` there.
     await all_or_named(engine.say("tag", own, name) for engine in engines)
     return _with_containers(spec, own, ends, grounds, {e.link.host.name: e.found for e in engines})
@@ -165,8 +115,8 @@ def _mounts(spec: Spec, end: End, ground: Ground, engine: EngineFound) -> tuple[
 
 
 async def _source_of(
-    spec: Spec, engines: Sequence[_Engine], grounds: Mapping[str, Ground], here: Here
-) -> tuple[_Engine, str]:
+    spec: Spec, engines: Sequence[Engine], grounds: Mapping[str, Ground], here: Here
+) -> tuple[Engine, str]:
     """Return the engine that has the image, built or found or pulled, and the image's name."""
     name = image_name(spec)
     first = engines[0]
@@ -183,7 +133,7 @@ async def _source_of(
             return engine, name
     here.say(f"pulling {name} {first.where} …")
     try:
-        await first.say("pull", name, timeout_s=_CARRY_S)
+        await first.say("pull", name, timeout_s=LOAD_S)
     except EnvironmentFault as error:
         raise EnvironmentFault(
             f"the image {name} is neither here nor on a host, and cannot be pulled: "
@@ -194,14 +144,14 @@ async def _source_of(
     return first, name
 
 
-async def _own_engine(here: Here) -> _Engine | None:
+async def _own_engine(here: Here) -> Engine | None:
     try:
-        return _Engine(await find_engine(here.link), here.link)
+        return Engine(await find_engine(here.link), here.link)
     except PacelineError:
         return None
 
 
-async def _builder(spec: Spec, first: _Engine, here: Here) -> _Engine:
+async def _builder(spec: Spec, first: Engine, here: Here) -> Engine:
     """Return the engine that builds: ours where we have one that makes what the hosts run."""
     if spec.runtime.build_on == "host":
         return first
@@ -218,13 +168,13 @@ async def _builder(spec: Spec, first: _Engine, here: Here) -> _Engine:
     return own
 
 
-async def _machine(engine: _Engine) -> str:
-    done = await engine.link.run(Command(("uname", "-m")), timeout_s=_SHORT_S)
+async def _machine(engine: Engine) -> str:
+    done = await engine.link.run(Command(("uname", "-m")), timeout_s=SHORT_S)
     return done.stdout.strip()
 
 
 async def _build(
-    spec: Spec, name: str, engine: _Engine, grounds: Mapping[str, Ground], here: Here
+    spec: Spec, name: str, engine: Engine, grounds: Mapping[str, Ground], here: Here
 ) -> None:
     dockerfile = Path(str(spec.runtime.dockerfile))
     context = Path(spec.runtime.context) if spec.runtime.context else dockerfile.parent
@@ -238,97 +188,4 @@ async def _build(
     command = build_command(spec, engine.found.words, name, there, dockerfile.read_bytes())
     done = await engine.link.run(command, timeout_s=_BUILD_S)
     if not done.ok:
-        raise _failed(f"{dockerfile} could not be built", done.stderr or done.stdout, engine)
-
-
-async def _carry(
-    name: str,
-    source: _Engine,
-    lacking: Sequence[_Engine],
-    grounds: Mapping[str, Ground],
-    here: Here,
-) -> None:
-    """Bring an image from one engine to others: as a file, over the hosts' own links."""
-    ends = [engine.end for engine in lacking if engine.end is not None]
-    token = secrets.token_hex(4)
-    targets = {end.host.name: f"{grounds[end.host.name].base}/image-{token}.tar" for end in ends}
-    here.say(f"bringing {name} to {', '.join(targets)} …")
-    try:
-        if source.end is None:
-            await _from_here(name, source, ends, targets, here)
-        else:
-            await _from_host(name, source, ends, targets, grounds)
-        await all_or_named(
-            engine.say("load", "--input", targets[engine.end.host.name], timeout_s=_CARRY_S)
-            for engine in lacking
-            if engine.end is not None
-        )
-    finally:
-        removals = (
-            end.link.run(Command(("rm", "-f", "--", targets[end.host.name]))) for end in ends
-        )
-        await asyncio.gather(*removals, return_exceptions=True)
-    missing = [e.link.host.name for e in lacking if await e.has(name) is None]
-    if missing:
-        raise EnvironmentFault(f"{name} was loaded on {', '.join(missing)}, and is not there")
-
-
-async def _save(name: str, engine: _Engine, path: str) -> None:
-    # Through a pipe of ours: what sudo's docker writes itself, we could not read.
-    words = ("/bin/sh", "-c", _INTO_FILE, "sh", path, *engine.found.words, "save", name)
-    done = await engine.link.run(Command(words), timeout_s=_CARRY_S)
-    if not done.ok:
-        raise _failed(f"{name} could not be saved", done.stderr, engine)
-
-
-async def _from_here(
-    name: str, source: _Engine, ends: Sequence[End], targets: Mapping[str, str], here: Here
-) -> None:
-    folder = here.stock / "drafts"
-    folder.mkdir(parents=True, exist_ok=True)
-    plain, packed = (folder / f"image-{secrets.token_hex(4)}{end}" for end in (".tar", ".tar.gz"))
-    try:
-        await _save(name, source, str(plain))
-        chosen = plain
-        if await _is_slow(ends[0], targets[ends[0].host.name]):
-            await asyncio.to_thread(_compress, plain, packed)
-            chosen = packed
-        require_delivered(await broadcast(ends, chosen, targets))
-    finally:
-        for path in (plain, packed):
-            path.unlink(missing_ok=True)
-
-
-async def _is_slow(end: End, target: str) -> bool:
-    """Whether the way to a host is so slow that compressing pays."""
-    begun = time.monotonic()
-    await end.link.put_bytes(os.urandom(_PROBE_BYTES), f"{target}.probe")
-    took_s = time.monotonic() - begun
-    await end.link.run(Command(("rm", "-f", "--", f"{target}.probe")))
-    return _PROBE_BYTES / took_s < _WORTH_COMPRESSING_BYTES_PER_S
-
-
-def _compress(source: Path, target: Path) -> None:
-    with source.open("rb") as plain, gzip.open(target, "wb", compresslevel=1) as packed:
-        shutil.copyfileobj(plain, packed, 1 << 20)
-
-
-async def _from_host(
-    name: str,
-    source: _Engine,
-    ends: Sequence[End],
-    targets: Mapping[str, str],
-    grounds: Mapping[str, Ground],
-) -> None:
-    end = source.end
-    if end is None:
-        return
-    path = f"{grounds[end.host.name].base}/image-{secrets.token_hex(4)}.tar"
-    try:
-        await _save(name, source, path)
-        everybody = [end, *ends]
-        places = {end.host.name: path, **targets}
-        deliveries = await broadcast(everybody, HostFile(end.host.name, path), places)
-        require_delivered(deliveries)
-    finally:
-        await end.link.run(Command(("rm", "-f", "--", path)))
+        raise failed(f"{dockerfile} could not be built", done.stderr or done.stdout, engine)

@@ -107,7 +107,8 @@ async def _wishes(spec: Spec, ends: Sequence[End]) -> list[_Wish]:
     runtime = spec.runtime
     packages = runtime.packages
     if runtime.requirements is None and not packages and spec.job.command is None:
-        packages = ("torch",)
+        # torch works without numpy, and warns about it in every rank.
+        packages = ("torch", "numpy")
     path = Path(runtime.requirements) if runtime.requirements else None
     required = read_requirements(path, packages)
     index = torch_index(runtime.torch)

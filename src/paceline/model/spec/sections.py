@@ -116,7 +116,7 @@ class RuntimeSpec(Section):
     packages: tuple[Text, ...] = Field(
         (),
         description="venv: more to install, such as `torch==2.13.0`; if nothing is named at all, "
-        "torch.",
+        "torch and numpy.",
     )
     torch: Text | None = Field(
         None,
