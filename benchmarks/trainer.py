@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -195,6 +196,8 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help=f"{QUICK_TURNS} turns of each")
     parser.add_argument("--write", type=Path, metavar="FILE", help="a document with the table")
     options = parser.parse_args()
+    # Who ends us, by a time limit for example, must not leave trainings and networks behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     when = f"{date.today()}, load {os.getloadavg()[0]:.0f}"  # noqa: DTZ011 - the reader's own day
     conditions()
     rows = []
