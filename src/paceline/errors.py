@@ -14,6 +14,15 @@
     ├── Conflict                       7   somebody else is at work on it, or its name is taken
     ├── NotFound                       8   no run, study or host of that name
     ├── StorageError                   9   results cannot be written or read
+    ├── CloudError                    10   the cloud refuses what is asked, or cannot do it
+    │   ├── NotPermitted              10   the account lacks a right
+    │   ├── QuotaExceeded             10   the account may not have so many
+    │   ├── NoCapacity                10   the cloud has no room for so many hosts just now
+    │   ├── AlreadyThere              10   something of that name exists
+    │   ├── NotThere                  10   what is named does not exist, or not yet
+    │   ├── StillInUse                10   something else still needs it
+    │   └── TokenSpent                10   the same request was carried out before, differently
+    ├── LeftBehind                    11   something that costs money could not be removed
     └── Interrupted                  130   Ctrl-C, or a deadline; state is kept
 
 An error says what happened, on which host if there is one, and what to do next.
@@ -113,6 +122,52 @@ class StorageError(PacelineError):
     """Results cannot be written or read: a full disk, a missing right, a broken file."""
 
     exit_code = 9
+
+
+class CloudError(PacelineError):
+    """The cloud refuses what is asked, or cannot do it; `code` is its own word for why."""
+
+    exit_code = 10
+
+    def __init__(
+        self, message: str, *, hint: str | None = None, host: str | None = None, code: str = ""
+    ) -> None:
+        super().__init__(message, hint=hint, host=host)
+        self.code = code
+
+
+class NotPermitted(CloudError):
+    """The account or the user of it lacks a right."""
+
+
+class QuotaExceeded(CloudError):
+    """The account may not have so many of these."""
+
+
+class NoCapacity(CloudError):
+    """The cloud has no room for so many hosts of this kind there just now."""
+
+
+class AlreadyThere(CloudError):
+    """Something of that name exists already."""
+
+
+class NotThere(CloudError):
+    """What is named does not exist, or cannot be seen yet."""
+
+
+class StillInUse(CloudError):
+    """It cannot be removed while something else needs it."""
+
+
+class TokenSpent(CloudError):
+    """A request with the same token was carried out before, and cannot be repeated."""
+
+
+class LeftBehind(PacelineError):
+    """Something that may cost money could not be removed; the message names all of it."""
+
+    exit_code = 11
 
 
 class Interrupted(PacelineError):

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from paceline.model.calibration import Calibration
-from paceline.model.command import Command, Completed
+from paceline.model.command import Command, Completed, Secret
+from paceline.model.ec2 import Answer, ClusterKey, Request
 from paceline.model.host import Cluster, Host
+from paceline.model.ledger import ClusterEntry, Entry
 from paceline.model.live import RunNow
 from paceline.model.plan import RunPlan, StudyPlan
 from paceline.model.record import RunRecord, RunState, StudyRecord
@@ -81,6 +84,104 @@ class Provider(Protocol):
 
     async def connect(self, host: Host) -> Transport:
         """Open the way to one host."""
+        ...
+
+
+class Cloud(Protocol):
+    """The API of one region of a cloud: one request in, one answer out, or an error of ours."""
+
+    @property
+    def region(self) -> str:
+        """The region that is spoken to."""
+        ...
+
+    async def call(self, request: Request) -> Answer:
+        """Carry a request out; pages are put together. CloudError says what was refused."""
+        ...
+
+
+class Ledger(Protocol):
+    """The durable record of what we rent: written before each call, and after it."""
+
+    def lock(self, key: ClusterKey) -> AbstractContextManager[None]:
+        """Keep others from a cluster while inside; Conflict if one is at work on it."""
+        ...
+
+    def clusters(self) -> tuple[ClusterEntry, ...]:
+        """Return the clusters that are not gone, newest first."""
+        ...
+
+    def cluster(self, key: ClusterKey) -> ClusterEntry | None:
+        """Return a cluster that is not gone; None if there is none of that key."""
+        ...
+
+    def write_cluster(self, entry: ClusterEntry) -> None:
+        """Write a cluster down, over what is there of it."""
+        ...
+
+    def entries(self, key: ClusterKey) -> tuple[Entry, ...]:
+        """Return what was written down for a cluster, the first first."""
+        ...
+
+    def write(self, *entries: Entry) -> None:
+        """Write entries down, each over that of the same id: all of them or none."""
+        ...
+
+
+@dataclass(frozen=True)
+class KeyPair:
+    """An ed25519 key; the private half is a file's content that nobody else may read."""
+
+    private: Secret
+    public: str
+
+
+@dataclass(frozen=True)
+class HostPin:
+    """The one host key that is accepted of a host, and while it changes also the next one."""
+
+    now: str
+    coming: str | None = None
+    settled: bool = False
+
+
+class Keyring(Protocol):
+    """The keys of our clusters, in files that only their owner can read."""
+
+    def pair(self, key: ClusterKey, name: str) -> KeyPair:
+        """Return a key of a cluster; it is made when it is first asked for."""
+        ...
+
+    def path(self, key: ClusterKey, name: str) -> Path:
+        """Return where the private half lies, or would lie."""
+        ...
+
+    def known(self, key: ClusterKey, name: str) -> bool:
+        """Tell whether a cluster has this key here."""
+        ...
+
+    def pins(self, key: ClusterKey) -> Mapping[str, HostPin]:
+        """Return the host keys that are known of a cluster's hosts, by instance id."""
+        ...
+
+    def write_pin(self, key: ClusterKey, instance_id: str, pin: HostPin) -> None:
+        """Write down what is known of one host's key, over what is there."""
+        ...
+
+    def forget(self, key: ClusterKey) -> None:
+        """Remove a cluster's keys; having none is no error."""
+        ...
+
+
+class RentalObserver(Protocol):
+    """Who watches while hosts are rented or given back: a terminal, a log, or nobody."""
+
+    def step(self, text: str) -> None:
+        """Called with what is done next, in words."""
+        ...
+
+    def progress(self, done: int, total: int, what: str) -> None:
+        """Called when so many of so many hosts or things are ready or gone."""
         ...
 
 

@@ -9,6 +9,7 @@ from paceline.api.data import bring_data, fetch_data, known_datasets, verify_dat
 from paceline.api.detaching import study_detached
 from paceline.api.notebooks import Notebook, notebook, stop_notebook
 from paceline.api.reaching import copy, execute, shell
+from paceline.api.renting import clusters, down, reap, status, strays, up
 from paceline.api.running import logs, run, runs, stop, train, wait
 from paceline.api.studying import (
     StudyListing,
@@ -34,12 +35,14 @@ __all__ = [
     "advise_on",
     "bring_data",
     "calibrate",
+    "clusters",
     "compare",
     "copy",
     "demo",
     "demo_introduction",
     "demo_spec",
     "doctor",
+    "down",
     "execute",
     "fetch_data",
     "forecast",
@@ -49,17 +52,21 @@ __all__ = [
     "notebook",
     "plan",
     "probe",
+    "reap",
     "report",
     "run",
     "runs",
     "save",
     "shell",
+    "status",
     "stop",
     "stop_notebook",
+    "strays",
     "studies",
     "study",
     "study_detached",
     "train",
+    "up",
     "verify_data",
     "wait",
     "watch",

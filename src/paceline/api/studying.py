@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from paceline.api.completing import OnInterrupt, complete
+from paceline.api.renting import plan_rented
 from paceline.api.wiring import (
     SpecLike,
     SystemClock,
@@ -54,6 +55,8 @@ class StudyListing:
 def plan(spec: SpecLike = None, *, overrides: Sequence[str] = ()) -> PlanReport:
     """Return what the spec would run, down to the command lines; nothing is started."""
     loaded = load(spec, overrides)
+    if loaded.cluster.provider == "ec2":
+        return plan_rented(loaded)
 
     async def work() -> PlanReport:
         wiring = wire(loaded)

@@ -107,6 +107,10 @@ def wire(spec: Spec, results: Path | str | None = None) -> Wiring:
     if spec.cluster.provider == "hosts":
         provider = hosts_provider(_listed(spec), accept_new=spec.cluster.accept_new_host_keys)
         return Wiring(provider, _remote_grounding(spec), prepare, foresee)
+    if spec.cluster.provider == "ec2":
+        from paceline.api.desks import rented_provider  # noqa: PLC0415 - it is heavy
+
+        return Wiring(rented_provider(spec), _remote_grounding(spec), prepare, foresee)
     ground = Ground(
         python=_host_python(spec) or sys.executable,
         import_path=str(_import_folder()),

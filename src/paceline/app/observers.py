@@ -1,4 +1,4 @@
-"""Who watches a study when nobody does."""
+"""Who watches a study, or hosts that are rented, when nobody does."""
 
 from __future__ import annotations
 
@@ -21,4 +21,14 @@ class Nobody:
         """Pass over."""
 
     def sampled(self, sample: Sample, progress: StudyProgress) -> None:
+        """Pass over."""
+
+
+class Unwatched:
+    """The port `RentalObserver`, for nobody."""
+
+    def step(self, text: str) -> None:
+        """Pass over."""
+
+    def progress(self, done: int, total: int, what: str) -> None:
         """Pass over."""

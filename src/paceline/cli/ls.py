@@ -1,4 +1,4 @@
-"""`paceline ls`: the studies and runs that are known."""
+"""`paceline ls`: the rented clusters, studies and runs that are known."""
 
 from __future__ import annotations
 
@@ -21,18 +21,24 @@ def ls(
     ] = False,
     json: options.Json = False,
 ) -> None:
-    """List studies and runs, newest first."""
+    """List rented clusters, studies and runs, newest first."""
     from paceline import api
+    from paceline.cli.render_cloud import cluster_table
 
+    clusters = api.clusters()
     studies = api.studies()
     runs = [record for record in api.runs() if everything or record.study is None]
     if json:
-        show.out_json({"studies": studies, "runs": runs})
+        show.out_json({"clusters": clusters, "studies": studies, "runs": runs})
         return
-    if not studies and not runs:
+    if not clusters and not studies and not runs:
         show.say("nothing yet; `paceline demo` makes a first study, `paceline train` a first run")
         return
     now = time.time()
+    if clusters:
+        show.out(cluster_table(clusters, now) + ("\n" if studies or runs else ""))
+    if not studies and not runs:
+        return
     rows = [("WHAT", "NAME", "STATE", "BEGUN", "FOLDER")]
     rows += [
         ("study", item.record.name, item.state, show.age(item.record.created_at, now),

@@ -15,20 +15,24 @@ from paceline.cli import (
     data,
     demo,
     doctor,
+    down,
     execute,
     logs,
     ls,
     notebook,
     plan,
     probe,
+    reap,
     rehearsal,
     report,
     run,
     show,
     ssh,
+    status,
     stop,
     study,
     train,
+    up,
     wait,
     watch,
 )
@@ -38,7 +42,8 @@ from paceline.errors import Interrupted, PacelineError, StorageError
 _EPILOG = (
     "Exit codes: 0 done, 1 a fault of Paceline, 2 wrong words or spec, 3 something is missing "
     "here, 4 cannot be done with these hosts, 5 the job failed, 6 a host cannot be reached, "
-    "7 somebody else is at work on it, 8 not found, 9 results cannot be written, 130 interrupted."
+    "7 somebody else is at work on it, 8 not found, 9 results cannot be written, 10 the cloud "
+    "refuses, 11 something is left that costs money, 130 interrupted."
 )
 _CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
 
@@ -105,6 +110,10 @@ def build_app(words: Sequence[str] | None = None) -> typer.Typer:
         demo,
         doctor,
         plan,
+        up,
+        status,
+        down,
+        reap,
         train,
         run,
         study,

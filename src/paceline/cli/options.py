@@ -103,6 +103,16 @@ Deadline = Annotated[
     Optional[str],
     typer.Option("--deadline", metavar="TIME", help="How long the job may take, as in 2h."),
 ]
+ClusterName = Annotated[
+    Optional[str],
+    typer.Argument(
+        metavar="[CLUSTER]", help="A cluster's name, or its spec file; else the only one."
+    ),
+]
+WhereRented = Annotated[
+    Optional[str],
+    typer.Option("--region", help="Where it stands; else where this machine has rented it."),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from paceline.cli.render_cloud import render_cloud
 from paceline.model.command import REDACTED, Secret
 from paceline.model.plan import PlanReport, RunPlan, StudyPlan
 from paceline.planning.shell import shell_lines
@@ -12,6 +13,8 @@ from paceline.planning.shell import shell_lines
 def render_plan(planned: PlanReport) -> str:
     """Return the plan as text."""
     parts: list[str] = []
+    if planned.cloud is not None:
+        parts.append(render_cloud(planned.cloud))
     if planned.study is not None:
         parts.append("\n".join(_study_lines(planned.study)))
     for index, run in enumerate(planned.runs):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from urllib.parse import quote
 
 from paceline.model.command import Command
+from paceline.model.ec2 import CloudPlan
 from paceline.model.host import Host
 from paceline.supervisor.job import Lookout
 
@@ -203,3 +204,4 @@ class PlanReport:
     study: StudyPlan | None
     runs: tuple[RunPlan, ...]
     notes: tuple[str, ...] = field(default_factory=tuple)
+    cloud: CloudPlan | None = None

@@ -14,6 +14,8 @@ PLACES: Mapping[str, tuple[str, str]] = {
     "runtime": ("runtime", "kind"),
     "launcher": ("job", "launcher"),
 }
+# A spec may list several of these, to be tried in turn; a configuration has one.
+_SEVERAL = ("instance_type",)
 
 
 def variant_of(spec: Spec, configuration: Configuration) -> Spec:
@@ -22,15 +24,17 @@ def variant_of(spec: Spec, configuration: Configuration) -> Spec:
     for axis, (section, key) in PLACES.items():
         value = getattr(configuration, axis)
         part = changed.get(section, getattr(spec, section))
-        if value is not None and getattr(part, key, None) != value:
-            changed[section] = part.model_copy(update={key: value})
+        if value is not None and own_value(spec, axis) != value:
+            kept = (value,) if axis in _SEVERAL else value
+            changed[section] = part.model_copy(update={key: kept})
     return spec.model_copy(update=changed) if changed else spec
 
 
 def own_value(spec: Spec, axis: str) -> Any:
     """Return what the spec itself has for an axis; None where it has nothing."""
     section, key = PLACES[axis]
-    return getattr(getattr(spec, section), key, None)
+    value = getattr(getattr(spec, section), key, None)
+    return value[0] if axis in _SEVERAL and value else value
 
 
 def same_place(one: Configuration, other: Configuration) -> bool:

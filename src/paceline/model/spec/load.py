@@ -12,7 +12,6 @@ from pydantic import ValidationError
 from paceline.errors import SpecError
 from paceline.model.spec import overrides as over
 from paceline.model.spec.complaints import complaints, describe, sections
-from paceline.model.spec.later import set_aside_later
 from paceline.model.spec.places import inside, make_absolute, missing_files
 from paceline.model.spec.rules import Path as KeyPath
 from paceline.model.spec.rules import Problem, broken_rules
@@ -70,7 +69,7 @@ class _Draft:
     def judge(self, *, check_files: bool) -> Spec | None:
         """Return the spec if nothing is wrong with it; otherwise keep all that is wrong."""
         self._settle()
-        for problem in (*broken_rules(self._data), *set_aside_later(self._data)):
+        for problem in broken_rules(self._data):
             self._say(problem)
         if check_files:
             for problem in missing_files(self._data):

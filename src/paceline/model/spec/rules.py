@@ -8,6 +8,7 @@ complain about it.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -16,6 +17,7 @@ from typing import Any, get_args
 
 from paceline.model.spec.sections import (
     HOW_TO_MEASURE,
+    RENTED_ONLY,
     WHAT_TO_RUN,
     WHERE_HOSTS_ARE,
     JobSpec,
@@ -42,6 +44,7 @@ _OF_KINDS: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 _BESIDE = "stands beside {}; give only one of them"
 _NEEDS_ROOT = ("imagenet", "folder", "lfw", "lsun")
+_IMAGE_ID = re.compile(r"ami-[0-9a-f]{8,17}")
 _SET_BY_LAUNCHER = (
     "RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "NODE_RANK", "GROUP_RANK",
     "MASTER_ADDR", "PACELINE_EVENTS", "PACELINE_OUT", "PACELINE_JOB",
@@ -108,6 +111,23 @@ def _cluster(cluster: Mapping[str, Any]) -> Iterator[Problem]:
         yield Problem(("cluster", given[0]), "needs `provider: hosts`")
     if remote and not given:
         yield Problem(("cluster",), f"needs the hosts: give {', '.join(WHERE_HOSTS_ARE)}")
+    yield from _rented(cluster)
+
+
+def _rented(cluster: Mapping[str, Any]) -> Iterator[Problem]:
+    given = [name for name in RENTED_ONLY if cluster.get(name)]
+    if cluster.get("provider") != "ec2":
+        for name in given:
+            yield Problem(("cluster", name), "needs `provider: ec2`")
+        return
+    least, nodes = cluster.get("min_nodes"), cluster.get("nodes")
+    if isinstance(least, int) and isinstance(nodes, int) and least > nodes:
+        yield Problem(("cluster", "min_nodes"), f"must be at most cluster.nodes, which is {nodes}")
+    if cluster.get("subnet") and cluster.get("zones"):
+        yield Problem(("cluster", "zones"), _BESIDE.format("cluster.subnet, which is in one zone"))
+    image = cluster.get("image")
+    if isinstance(image, str) and image.startswith("ami-") and not _IMAGE_ID.fullmatch(image):
+        yield Problem(("cluster", "image"), f"is no image id: {image}; ids are ami- and hex digits")
 
 
 def _runtime(data: Mapping[str, Any]) -> Iterator[Problem]:

@@ -76,7 +76,8 @@ def _place(path: KeyPath) -> tuple[int, ...]:
 def _row(path: KeyPath, field: dict[str, Any]) -> str:
     section = ".".join(str(part) for part in path)
     anchor = section.replace(".", "")  # as the usual renderers make them of a heading
-    kind = f"a section: see [`{section}`](#{anchor})" if "$ref" in field else _kind(field)
+    refers = any("$ref" in item for item in field.get("anyOf", [field]))
+    kind = f"a section: see [`{section}`](#{anchor})" if refers else _kind(field)
     default = field.get("default")
     shown = f"`{json.dumps(default)}`" if default is not None else ""
     words = (f"`{path[-1]}`", kind, shown, field["description"])
@@ -84,10 +85,15 @@ def _row(path: KeyPath, field: dict[str, Any]) -> str:
 
 
 def _kind(field: dict[str, Any]) -> str:
-    options = [item for item in field.get("anyOf", [field]) if item.get("type") != "null"]
+    options = [item for item in _options(field) if item.get("type") != "null"]
     if any("pattern" in item for item in options):
         return "duration"
     return " or ".join(dict.fromkeys(_one_kind(item) for item in options))
+
+
+def _options(field: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for item in field.get("anyOf", [field]):
+        yield from _options(item) if "anyOf" in item else (item,)
 
 
 def _one_kind(item: dict[str, Any]) -> str:

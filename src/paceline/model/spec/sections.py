@@ -15,6 +15,7 @@ from paceline.model.spec.types import (
     Duration,
     Environment,
     Few,
+    Networks,
     PathText,
     Port,
     Regex,
@@ -23,12 +24,18 @@ from paceline.model.spec.types import (
     Usd,
     Whole,
     Word,
+    Words,
     Yes,
 )
 
 WHAT_TO_RUN = ("program", "script", "command")
 HOW_TO_MEASURE = ("measure", "iterations", "seconds")
 WHERE_HOSTS_ARE = ("hosts", "hostfile", "inventory")
+# The keys of a cluster that only say something about hosts that are rented.
+RENTED_ONLY = (
+    "region", "instance_type", "min_nodes", "image", "user", "disk", "placement_group", "market",
+    "ssh_from", "open_ports", "zones", "subnet", "idle",
+)  # fmt: skip
 
 
 class Section(BaseModel):
@@ -67,13 +74,23 @@ def _or_text(schema: dict[str, Any]) -> None:
     schema["items"] = {"anyOf": [{"type": "string"}, schema["items"]]}
 
 
+class DiskSpec(Section):
+    """The root disk of each rented host; it goes away with the host."""
+
+    size_gib: Few | None = Field(
+        None, description="Its size; else 16, or the image's own where that is more."
+    )
+    type: Literal["gp3", "gp2"] = Field("gp3", description="The kind of volume.")
+    encrypted: Yes = Field(default=True, description="Encrypt it with the account's own key.")
+
+
 class ClusterSpec(Section):
     """The hosts, and who supplies them."""
 
-    provider: Literal["local", "hosts"] = Field(
+    provider: Literal["local", "hosts", "ec2"] = Field(
         "local",
         description="Who supplies the hosts: `local` is this machine, `hosts` are any machines "
-        "that answer to SSH.",
+        "that answer to SSH, `ec2` are machines rented from Amazon.",
     )
     nodes: Few | None = Field(None, description="How many hosts a run uses; else all there are.")
     price_usd_per_hour: Usd | None = Field(
@@ -94,6 +111,55 @@ class ClusterSpec(Section):
         default=False,
         description="Trust hosts that are not known yet, and remember their keys. A key that has "
         "changed is refused all the same.",
+    )
+    region: Text | None = Field(
+        None, description="EC2: where the hosts stand; else your AWS profile's, else us-east-1."
+    )
+    instance_type: Words | None = Field(
+        None,
+        description="EC2: the kind of machine, else m5.large; or several, of which the next one "
+        "is taken where there is no room for the one before it.",
+    )
+    min_nodes: Few | None = Field(
+        None, description="EC2: with how many hosts we start if there are no more; else all."
+    )
+    image: Text | None = Field(
+        None,
+        description="EC2: what the hosts start from: an alias such as `ubuntu-24.04` (the "
+        "default), `ubuntu-22.04`, `ubuntu-20.04`, `amazon-linux-2023`, `amazon-linux-2`, "
+        "`deep-learning` or `deep-learning-pytorch`; an id `ami-…`; or the name of an image that "
+        "`paceline bake` made.",
+    )
+    user: Text | None = Field(
+        None, description="EC2: who logs in; else as is usual for the image, `ubuntu` for Ubuntu."
+    )
+    disk: DiskSpec | None = Field(None, description="EC2: the root disk; else 16 GiB, encrypted.")
+    placement_group: Literal["cluster", "spread", "none"] | None = Field(
+        None,
+        description="EC2: `cluster` puts the hosts close together for a fast network, `spread` on "
+        "separate hardware; else `none`.",
+    )
+    market: Literal["on-demand", "spot"] | None = Field(
+        None,
+        description="EC2: `spot` is cheaper and may be taken back at two minutes' notice; else "
+        "`on-demand`.",
+    )
+    ssh_from: Networks | None = Field(
+        None,
+        description="EC2: who may reach the hosts' SSH: `me`, your own address alone (the "
+        "default), or a list of networks.",
+    )
+    open_ports: tuple[Port, ...] = Field(
+        (), description="EC2: further TCP ports to open to the same addresses as SSH."
+    )
+    zones: Words | None = Field(
+        None, description="EC2: the availability zones to try, in this order; else all."
+    )
+    subnet: Text | None = Field(
+        None, description="EC2: the subnet; else the default one of each zone."
+    )
+    idle: Duration | None = Field(
+        None, description="EC2: take the cluster down after so long without a run; else never."
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import math
 import re
 import warnings
@@ -115,6 +116,22 @@ def _regex(value: str) -> str:
     return value
 
 
+def _one_or_more(value: Any) -> Any:
+    return (value,) if isinstance(value, str) else value
+
+
+def _network(value: str) -> str:
+    if value.strip().lower() == "me":
+        return "me"
+    try:
+        return str(ipaddress.ip_network(value.strip(), strict=True))
+    except ValueError as error:
+        if "host bits" in str(error):
+            near = ipaddress.ip_network(value.strip(), strict=False)
+            raise ValueError(f"is not where a network begins; did you mean {near}?") from error
+        raise ValueError("must be me, or a network such as 203.0.113.0/24") from error
+
+
 _SCALAR_TYPES = ["string", "integer", "number", "boolean"]
 
 Name = Annotated[str, AfterValidator(_name)]
@@ -156,6 +173,20 @@ EnvValue = Annotated[
     # Whoever dumps a spec gets the redacted word, whatever way it is dumped.
     PlainSerializer(str, return_type=str),
     WithJsonSchema({"type": _SCALAR_TYPES[:3]}),
+]
+_ONE_OR_MORE = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+Words = Annotated[
+    tuple[Text, ...],
+    Field(min_length=1),
+    BeforeValidator(_one_or_more),
+    WithJsonSchema(_ONE_OR_MORE),
+]
+Network = Annotated[str, AfterValidator(_network)]
+Networks = Annotated[
+    tuple[Network, ...],
+    Field(min_length=1),
+    BeforeValidator(_one_or_more),
+    WithJsonSchema(_ONE_OR_MORE),
 ]
 Environment = Annotated[Mapping[EnvName, EnvValue], AfterValidator(_hide_secrets)]
 Regex = Annotated[Text, AfterValidator(_regex)]

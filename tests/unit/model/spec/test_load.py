@@ -245,16 +245,6 @@ def test_each_mistake_has_plain_words(text: str, problem: str | None, tmp_path: 
     assert found == ((problem,) if problem else ())
 
 
-def test_the_words_of_later_versions_are_known() -> None:
-    """What this version lacks is said as such, without complaints about the keys beside it."""
-    text = """\
-cluster: {provider: ec2, region: us-east-1, instance_type: m5.large, nodes: 4}
-"""
-    assert mistakes(text) == (
-        "line 1: cluster.provider: ec2 is not in this version yet; there is: local, hosts",
-    )
-
-
 def test_the_keys_of_a_runtime_go_with_its_kind(tmp_path: Path) -> None:
     """What belongs to another kind is a mistake, unless the study varies the runtime."""
     assert mistakes("runtime: {kind: bare, torch: cpu, options: [--gpus]}\n") == (
@@ -286,6 +276,49 @@ def test_the_files_of_a_runtime_must_be_there(tmp_path: Path) -> None:
     assert load_spec(path).runtime.wheels == "carry"
     path.write_text("runtime: {kind: venv, wheels: gone}\n")
     assert mistakes(path) == (f"line 1: runtime.wheels: there is no folder {tmp_path / 'gone'}",)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "problem"),
+    [
+        ("{instance_type: m5.large}", "cluster.instance_type: needs `provider: ec2`"),
+        ("{provider: local, open_ports: [80]}", "cluster.open_ports: needs `provider: ec2`"),
+        ("{provider: ec2, nodes: 2, min_nodes: 3}",
+         "cluster.min_nodes: must be at most cluster.nodes, which is 2"),
+        ("{provider: ec2, ssh_from: 10.0.0.1/8}",
+         "cluster.ssh_from[0]: is not where a network begins; did you mean 10.0.0.0/8?"),
+        ("{provider: ec2, ssh_from: home}",
+         'cluster.ssh_from[0]: must be me, or a network such as 203.0.113.0/24, not "home"'),
+        ("{provider: ec2, ssh_from: []}",
+         "cluster.ssh_from: must be a list of at least one, not an empty list"),
+        ("{provider: ec2, subnet: subnet-1, zones: a}",
+         "cluster.zones: stands beside cluster.subnet, which is in one zone; give only one of them"),  # noqa: E501
+        ("{provider: ec2, image: ami-xyz}",
+         "cluster.image: is no image id: ami-xyz; ids are ami- and hex digits"),
+        ("{provider: ec2, disk: {size: 8}}",
+         "cluster.disk.size: unknown key; did you mean size_gib?"),
+        ("{provider: ec2, market: sopt}",
+         'cluster.market: must be one of on-demand, spot, not "sopt"; did you mean spot?'),
+    ],
+)  # fmt: skip
+def test_mistakes_about_rented_hosts(cluster: str, problem: str) -> None:
+    """What can be wrong with a cluster on EC2 is said before anything is asked of Amazon."""
+    assert mistakes(f"cluster: {cluster}") == (f"line 1: {problem}",)
+
+
+def test_rented_hosts_are_described_as_people_write_them() -> None:
+    """One type or several, one network or several: both may be written plainly."""
+    spec = load_spec(
+        "cluster: {provider: ec2, instance_type: c5.xlarge, ssh_from: [me, 198.51.100.7], "
+        "zones: us-east-1a, disk: {type: gp2}, idle: 20m}"
+    )
+    assert spec.cluster.instance_type == ("c5.xlarge",)
+    assert spec.cluster.ssh_from == ("me", "198.51.100.7/32")
+    assert spec.cluster.zones == ("us-east-1a",)
+    assert spec.cluster.disk is not None
+    assert spec.cluster.disk.encrypted
+    assert spec.cluster.idle == 1200
+    assert load_spec(to_plain(spec)) == spec
 
 
 def test_hosts_are_addresses_or_more() -> None:
