@@ -42,16 +42,26 @@ def product(left: Tensor, right: Tensor) -> Tensor:
     torch multiplies fp32 on CPUs by MKL, which has no AVX-512 for other makers' processors: there
     oneDNN, torch's library for convolutions, is twice as fast.
     """
-    if left.dtype == torch.float32 and left.device.type == "cpu" and _has_onednn():
-        apart = left.contiguous()
-        rows: Tensor = torch.ops.mkldnn._linear_pointwise(apart, right.t(), None, "none", [], "")  # noqa: SLF001
-        return rows
+    if left.dtype == torch.float32 and left.device.type == "cpu" and _onednn_multiplies():
+        return _by_onednn(left, right)
     return left @ right
 
 
+def _by_onednn(left: Tensor, right: Tensor) -> Tensor:
+    apart = left.contiguous()
+    rows: Tensor = torch.ops.mkldnn._linear_pointwise(apart, right.t(), None, "none", [], "")  # noqa: SLF001
+    return rows
+
+
 @cache
-def _has_onednn() -> bool:
-    return torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+def _onednn_multiplies() -> bool:
+    # The operator is not torch's public interface: it is tried before it is relied on.
+    sample = torch.arange(12.0).view(3, 4)
+    try:
+        found = _by_onednn(sample, sample.t())
+    except (AttributeError, RuntimeError):
+        return False
+    return torch.equal(found, sample @ sample.t())
 
 
 def as_rows(images: Tensor) -> Tensor:

@@ -75,10 +75,26 @@ def test_products_are_those_of_the_very_numbers(
 ) -> None:
     """fp32 loses nothing to a faster library; without that library torch's own serves."""
     if not with_onednn:
-        monkeypatch.setattr(kernels, "_has_onednn", lambda: False)
+        monkeypatch.setattr(kernels, "_onednn_multiplies", lambda: False)
     seeded = torch.Generator().manual_seed(0)
     left = torch.randn(96, 40, generator=seeded).t()
     right = torch.randn(96, 24, generator=seeded)
     exact = left.double() @ right.double()
     for pair in ((left, right), (left.contiguous(), right.t().contiguous().t())):
         torch.testing.assert_close(kernels.product(*pair).double(), exact, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("error", [AttributeError, RuntimeError])
+def test_a_torch_without_the_faster_product_is_no_trouble(
+    monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    """Another torch may not have the operator, or refuse it: then torch's own product is used."""
+
+    def refuse(left: Tensor, right: Tensor) -> Tensor:
+        raise error(left, right)
+
+    monkeypatch.setattr(kernels, "_by_onednn", refuse)
+    kernels._onednn_multiplies.cache_clear()
+    sample = torch.arange(6.0).view(2, 3)
+    assert torch.equal(kernels.product(sample, sample.t()), sample @ sample.t())
+    kernels._onednn_multiplies.cache_clear()
