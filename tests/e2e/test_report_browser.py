@@ -167,9 +167,9 @@ def _drawn(browser: Browser) -> int:
 
 
 def test_charts_are_drawn_without_errors_or_requests(browser: Browser, page: Path) -> None:
-    """Four charts stand there as pictures; the console is silent; nothing left the machine."""
+    """Five charts stand there as pictures; the console is silent; nothing left the machine."""
     _open(browser, page)
-    assert _drawn(browser) == 4
+    assert _drawn(browser) == 5
     assert browser.evaluate(
         "document.querySelectorAll('[data-chart=throughput] .bars path').length"
     )
@@ -217,8 +217,8 @@ def test_folded_timelines_are_drawn_when_opened(browser: Browser, page: Path) ->
     """A chart that was hidden is drawn in its right width as soon as somebody looks."""
     _open(browser, page)
     browser.evaluate("document.getElementById('timelines').open = true")
-    browser.wait_for("document.documentElement.dataset.charts === '8'")
-    assert _drawn(browser) == 8
+    browser.wait_for("document.documentElement.dataset.charts === '9'")
+    assert _drawn(browser) == 9
     width = "document.querySelector('[data-chart=timeline-0] svg.main-svg').clientWidth"
     assert browser.evaluate(width) > 800
 
@@ -231,6 +231,26 @@ def test_folds_open_by_keyboard(browser: Browser, page: Path) -> None:
         key = {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13, "text": "\r"}
         browser.call("Input.dispatchKeyEvent", type=kind, **key)
     assert browser.wait_for("document.getElementById('timelines').open") is True
+
+
+def test_a_reader_clicks_through_all_of_it(browser: Browser, page: Path) -> None:
+    """Every fold opens under the mouse and shows something; every chart is drawn; no complaint."""
+    _open(browser, page)
+    folds = int(browser.evaluate("document.querySelectorAll('details').length"))
+    assert folds >= 5
+    for number in range(folds):
+        fold = f"document.querySelectorAll('details')[{number}]"
+        there = "{block: 'center', behavior: 'instant'}"
+        browser.evaluate(f"{fold}.querySelector('summary').scrollIntoView({there})")
+        corner = f"{fold}.querySelector('summary').getBoundingClientRect()"
+        place = {name: browser.evaluate(f"{corner}.{name} + 8") for name in ("x", "y")}
+        for kind in ("mousePressed", "mouseReleased"):
+            click = {**place, "button": "left", "clickCount": 1}
+            browser.call("Input.dispatchMouseEvent", type=kind, **click)
+        browser.wait_for(f"{fold}.open && {fold}.clientHeight > 80")
+    browser.wait_for("document.documentElement.dataset.charts === '9'")
+    assert _drawn(browser) == 9
+    assert browser.heard_of("Runtime.exceptionThrown") == []
 
 
 def test_phone_shows_everything_without_scrolling_sideways(browser: Browser, page: Path) -> None:

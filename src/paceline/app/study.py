@@ -141,6 +141,7 @@ class StudyRunner:
             remaining_s=left_s,
             spent_usd=self._purse.spent_usd,
             remaining_usd=self._purse.cost_usd(left_s),
+            at_most=self.spec.study.adaptive,
         )
         self.observer.sampled(sample, progress)
 

@@ -101,6 +101,7 @@ class StudyWatcher:
             remaining_s=left_s,
             spent_usd=spent_usd(periods) if periods else None,
             remaining_usd=None if price is None or left_s is None else cost_usd(left_s, price),
+            at_most=self.publisher.spec.study.adaptive,
         )
 
     async def _follow(self, record: RunRecord) -> None:

@@ -20,8 +20,13 @@ def money(progress: StudyProgress, budget_usd: float | None = None) -> str:
     of = "" if budget_usd is None else f" of {usd(budget_usd)}"
     words = f"{usd(progress.spent_usd)}{of} USD spent"
     if progress.remaining_usd:
-        words += f", about {usd(progress.remaining_usd)} to come"
+        words += f", {roughly(progress)} {usd(progress.remaining_usd)} to come"
     return words
+
+
+def roughly(progress: StudyProgress | None) -> str:
+    """Return how a figure of what is to come is meant."""
+    return "at most" if progress is not None and progress.at_most else "about"
 
 
 def usd(value: float) -> str:

@@ -100,7 +100,7 @@ def sample_line(sample: Sample, progress: StudyProgress) -> str:
     else:
         result = show.duration(sample.wall_s)
     left = progress.remaining_s
-    rest = [f"about {show.duration(left)} left"] if left else []
+    rest = [f"{board.roughly(progress)} {show.duration(left)} left"] if left else []
     rest += [words] if (words := board.money(progress)) else []
     words = f"{sample.configuration.title} · sample {sample.index}: {result}"
     return " · ".join([words, *rest])
@@ -168,7 +168,8 @@ class TerminalBoard(Nobody):
         now = self._clock()
         if self._left_at is not None:
             left, at = self._left_at
-            return f"about {show.duration(max(0.0, left - (now - at)))} left"
+            roughly = board.roughly(self._progress)
+            return f"{roughly} {show.duration(max(0.0, left - (now - at)))} left"
         # What was taken by an earlier process has cost this one no time.
         to_do = max(1, self._total - self._taken_before)
         share = (self._done + (self._now.fraction or 0.0) - self._taken_before) / to_do

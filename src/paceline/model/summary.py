@@ -167,7 +167,8 @@ class StudySummary:
 class StudyProgress:
     """Where a study stands after a sample: the findings so far and what is still to come.
 
-    `spent_usd` and `remaining_usd` are None where no price is known.
+    `spent_usd` and `remaining_usd` are None where no price is known. `at_most`: the study may end
+    before all of that, because it is adaptive.
     """
 
     summary: StudySummary
@@ -176,6 +177,7 @@ class StudyProgress:
     remaining_s: float | None
     spent_usd: float | None = None
     remaining_usd: float | None = None
+    at_most: bool = False
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from paceline.cli import board
@@ -75,3 +77,10 @@ def test_money_is_told_where_a_price_is_known() -> None:
     known = StudyProgress(nothing_found(), 1, 4, 60.0, spent_usd=0.75, remaining_usd=0.0123)
     assert board.money(known) == "0.75 USD spent, about 0.012 to come"
     assert board.money(StudyProgress(nothing_found(), 1, 4, 60.0)) == ""
+
+
+def test_what_an_adaptive_study_may_do_without_is_at_most() -> None:
+    """Its rest is a bound and no estimate; that of any other study is about right."""
+    progress = StudyProgress(nothing_found(), 1, 9, 60.0, spent_usd=0.5, remaining_usd=1.0)
+    assert board.money(progress).endswith("about 1.00 to come")
+    assert board.money(replace(progress, at_most=True)).endswith("at most 1.00 to come")
