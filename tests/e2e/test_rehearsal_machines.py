@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -140,12 +141,18 @@ def test_an_image_keeps_what_was_installed(tenant: Tenant, pair: tuple[str, str]
     source = pair[0]
     tenant.run(source, "echo 'echo baked' | sudo tee /usr/bin/tool; sudo chmod +x /usr/bin/tool")
     tenant.run(source, "sudo rm /usr/bin/sha1sum")
+    has_docker = shutil.which("dockerd", path="/usr/sbin:/usr/bin") is not None
+    if has_docker:
+        tenant.run(source, "cd / && sudo tar -c etc/hostname | sudo docker import - files:1")
     image = tenant.ec2.create_image(InstanceId=source, Name="baked")["ImageId"]
     (one,) = tenant.launch(ImageId=image, data={"runcmd": ["echo again > /root/again"]})
     tenant.wait([one, source])
     assert tenant.run(one, "tool") == "baked"
     assert tenant.ssh(one, "test -e /usr/bin/sha1sum").returncode == 1
     assert tenant.run(one, "sudo cat /root/again") == "again"
+    if has_docker:
+        listed = tenant.run(one, "sudo docker images --format '{{.Repository}}:{{.Tag}}'")
+        assert listed == "files:1"
     assert tenant.run(one, _ask("instance-id")) == one
     tenant.ec2.terminate_instances(InstanceIds=[one])
     tenant.ec2.deregister_image(ImageId=image)

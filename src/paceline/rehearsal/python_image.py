@@ -25,6 +25,9 @@ _HOME = f"usr/local/lib/python{_VERSION}"
 _PACKAGES = (
     *("torch", "torch-*", "torchgen", "numpy", "numpy.libs", "typing_extensions*", "filelock*"),
     *("sympy", "mpmath", "networkx", "jinja2", "markupsafe", "fsspec"),
+    # With these, and the records of the others, pip finds torch installed already.
+    *("pip", "pip-*", "setuptools", "setuptools-*", "_distutils_hack", "distutils-precedence.pth"),
+    *("sympy-*", "mpmath-*", "networkx-*", "jinja2-*", "markupsafe-*", "fsspec-*", "numpy-*"),
 )
 _TOOLS = (
     *("sh", "cat", "env", "id", "ln", "ls", "mkdir", "mv", "rm", "sleep", "tail", "uname"),
@@ -50,16 +53,21 @@ def load_python_image(engine: Engine, name: str = PYTHON_IMAGE) -> str:
     client = subprocess.Popen((*words, name), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     with client:
         with tarfile.open(fileobj=client.stdin, mode="w|") as archive:
-            add_skeleton(archive)
-            for path, place in python_files():
-                archive.add(path, place, filter=_without(place))
-            for program in ("python", "python3"):
-                add_link(archive, f"usr/local/bin/{program}", f"python{_VERSION}")
-            add_link(archive, f"{_HOME}/dist-packages", "site-packages")
+            add_python(archive)
         said, _ = client.communicate()
     if client.returncode != 0:
         raise EnvironmentFault(f"docker could not import {name}", host=engine.namespace)
     return said.decode().strip()
+
+
+def add_python(archive: tarfile.TarFile) -> None:
+    """Add the whole root file system of the image."""
+    add_skeleton(archive)
+    for path, place in python_files():
+        archive.add(path, place, filter=_without(place))
+    for program in ("python", "python3"):
+        add_link(archive, f"usr/local/bin/{program}", f"python{_VERSION}")
+    add_link(archive, f"{_HOME}/dist-packages", "site-packages")
 
 
 def python_files() -> Iterator[tuple[str, str]]:

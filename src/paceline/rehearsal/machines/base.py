@@ -7,6 +7,7 @@ that switch it off, and a Python with torch.
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import sys
@@ -15,6 +16,7 @@ from importlib import metadata
 from pathlib import Path
 
 from paceline.errors import EnvironmentFault
+from paceline.rehearsal.machines.registry import MIRROR
 
 # What is there for all programs; everything else of the root folder is hidden.
 _SHOWN = ("bin", "etc", "lib", "lib32", "lib64", "libx32", "opt", "sbin", "usr", "var")
@@ -120,6 +122,7 @@ def _write_settings(etc: Path) -> None:
         # Whatever there is to install is on this machine already: there is no way out.
         ("apt/sources.list", "", 0o644),
         ("ssh/sshd_config", _SSHD, 0o644),
+        ("docker/daemon.json", json.dumps({"registry-mirrors": [MIRROR]}), 0o644),
     ):  # fmt: skip
         path = etc / name
         path.parent.mkdir(parents=True, exist_ok=True)

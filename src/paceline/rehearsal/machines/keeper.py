@@ -22,6 +22,7 @@ from paceline.rehearsal.machines.ground import Ground
 from paceline.rehearsal.machines.grouping import folders_of
 from paceline.rehearsal.machines.journal import Item
 from paceline.rehearsal.machines.metadata import MetadataServer, facts_of
+from paceline.rehearsal.machines.registry import Registry, Stock
 from paceline.rehearsal.machines.rules import rule_set
 from paceline.rehearsal.machines.sweeping import take_away
 from paceline.rehearsal.machines.wires import SLICES, Router
@@ -37,6 +38,7 @@ class _Place:
     router: Router
     lock: TextIOWrapper
     metadata: MetadataServer
+    registry: Registry
     free: list[str] = field(default_factory=list)
 
 
@@ -50,6 +52,7 @@ class HostKeeper:
         self._leaving: list[Body] = []
         self._regions: dict[str, _Place] = {}
         self._numbers = itertools.count(1)
+        self._stock = Stock(ground.places.registry)
         self.on_shutdown: Callable[[str], None] = lambda _: None
         groups = folders_of(ground.places.control_group, ground.trees)
         ground.journal.add(
@@ -165,6 +168,7 @@ class HostKeeper:
         with self._lock:
             for place in self._regions.values():
                 place.metadata.close()
+                place.registry.close()
             places = tuple(self._regions.values())
             self._regions.clear()
         held = self._ground.journal.held()
@@ -193,7 +197,8 @@ class HostKeeper:
         )
         run_all(router.build())
         server = MetadataServer(namespace, lambda address: self._facts(region, address))
-        return _Place(router, lock, server, list(router.public_addresses))
+        registry = Registry(namespace, self._stock)
+        return _Place(router, lock, server, registry, list(router.public_addresses))
 
     def _facts(self, region: str, address: str) -> tuple[dict[str, str], bool] | None:
         for body in self.bodies():

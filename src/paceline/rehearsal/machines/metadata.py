@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
-import os
 import secrets
-import socket
-import threading
 import time
 from collections.abc import Callable, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from paceline.rehearsal.machines.rules import METADATA_ADDRESS
+from paceline.rehearsal.machines.elsewhere import serve_in
+from paceline.rehearsal.machines.rules import METADATA_ADDRESS, METADATA_PORT
 
-_PORT = 80
-_NEW_NETWORK = 0x40000000  # CLONE_NEWNET
 _MOST_TTL_S = 21600
 _TOKEN = "X-aws-ec2-metadata-token"  # noqa: S105 - the name of a header
 _ROOTS = ("/latest/meta-data", "/latest/dynamic", "/latest/user-data")
@@ -31,17 +25,8 @@ class MetadataServer:
     def __init__(self, namespace: str, answers: Answers) -> None:
         self._answers = answers
         self._tokens: dict[str, tuple[str, float]] = {}
-        listener = _listen_in(namespace)
         handler = type("Handler", (_Handler,), {"owner": self})
-        self._server = ThreadingHTTPServer(
-            (METADATA_ADDRESS, _PORT), handler, bind_and_activate=False
-        )
-        self._server.socket.close()
-        self._server.socket = listener
-        self._server.daemon_threads = True
-        threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True
-        ).start()
+        self._server = serve_in(namespace, (METADATA_ADDRESS, METADATA_PORT), handler)
 
     def close(self) -> None:
         """Stop answering."""
@@ -128,39 +113,3 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - http.server's word
         """Say nothing."""
-
-
-def _listen_in(namespace: str) -> socket.socket:
-    """Open a socket in another network namespace, where it stays."""
-    made: list[socket.socket | OSError] = []
-
-    def act() -> None:
-        try:
-            made.append(_enter_and_listen(namespace))
-        except OSError as error:
-            made.append(error)
-
-    # A namespace is entered by one thread alone; this one ends there.
-    thread = threading.Thread(target=act)
-    thread.start()
-    thread.join()
-    (result,) = made
-    if isinstance(result, OSError):
-        raise result
-    return result
-
-
-def _enter_and_listen(namespace: str) -> socket.socket:
-    libc = ctypes.CDLL(None, use_errno=True)
-    handle = os.open(Path("/run/netns", namespace), os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        if libc.setns(handle, _NEW_NETWORK) != 0:
-            code = ctypes.get_errno()
-            raise OSError(code, os.strerror(code), namespace)
-    finally:
-        os.close(handle)
-    listener = socket.socket()
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind((METADATA_ADDRESS, _PORT))
-    listener.listen(64)
-    return listener

@@ -34,9 +34,14 @@ class Places:
         return self.folder / "machines"
 
     @property
+    def registry(self) -> Path:
+        """The image for docker that all machines can pull."""
+        return self.folder / "registry"
+
+    @property
     def folders(self) -> tuple[Path, ...]:
         """The folders that go away with the rehearsal."""
-        return (self.base, self.images, self.machines)
+        return (self.base, self.images, self.machines, self.registry)
 
     def machine(self, instance_id: str) -> Path:
         """The folder of a machine: its disk, its console, its orders."""

@@ -1,0 +1,63 @@
+"""Serving HTTP in another network namespace than our own."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import socket
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+Address = tuple[str, int]
+_NEW_NETWORK = 0x40000000  # CLONE_NEWNET
+
+
+def serve_in(
+    namespace: str, address: Address, handler: type[BaseHTTPRequestHandler]
+) -> ThreadingHTTPServer:
+    """Answer at an address of another namespace, in threads of this process."""
+    server = ThreadingHTTPServer(address, handler, bind_and_activate=False)
+    server.socket.close()
+    server.socket = _listen_in(namespace, address)
+    server.daemon_threads = True
+    threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True
+    ).start()
+    return server
+
+
+def _listen_in(namespace: str, address: Address) -> socket.socket:
+    """Open a socket in another network namespace, where it stays."""
+    made: list[socket.socket | OSError] = []
+
+    def act() -> None:
+        try:
+            made.append(_enter_and_listen(namespace, address))
+        except OSError as error:
+            made.append(error)
+
+    # A namespace is entered by one thread alone; this one ends there.
+    thread = threading.Thread(target=act)
+    thread.start()
+    thread.join()
+    (result,) = made
+    if isinstance(result, OSError):
+        raise result
+    return result
+
+
+def _enter_and_listen(namespace: str, address: Address) -> socket.socket:
+    libc = ctypes.CDLL(None, use_errno=True)
+    handle = os.open(Path("/run/netns", namespace), os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        if libc.setns(handle, _NEW_NETWORK) != 0:
+            code = ctypes.get_errno()
+            raise OSError(code, os.strerror(code), namespace)
+    finally:
+        os.close(handle)
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(address)
+    listener.listen(64)
+    return listener
