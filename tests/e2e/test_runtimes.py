@@ -127,6 +127,22 @@ def test_a_trainer_is_measured_in_containers(
     assert "nnode-2_nproc-1_runtime-docker" in text
 
 
+def test_this_machine_has_containers_too(
+    hosts: tuple[SshHost, ...], engines: tuple[Engine, ...], terminal: Terminal
+) -> None:
+    """With the provider `local`, ranks run in containers of the engine that we have."""
+    del hosts
+    spec = docker_spec(terminal, ())
+    text = (terminal.folder / spec).read_text()
+    terminal.file(spec, text[text.index("runtime:") :])
+    terminal.env["DOCKER_HOST"] = engines[0].address
+    line = 'test -e /.dockerenv && pwd && echo made > "$PACELINE_OUT/file"'
+    done = terminal.paceline("run", "--spec", spec, "--", "sh", "-c", line)
+    assert (done.returncode, done.stdout) == (0, f"{terminal.folder}\n"), done.stderr
+    (run,) = (terminal.folder / "paceline-results").iterdir()
+    assert (run / "out" / "file").read_text() == "made\n"
+
+
 def test_a_killed_rank_ends_all_containers(
     hosts: tuple[SshHost, ...], engines: tuple[Engine, ...], terminal: Terminal
 ) -> None:

@@ -28,11 +28,11 @@ from paceline.app.workplace import Ground, all_or_named
 from paceline.errors import EnvironmentFault, MissingProgram, UsageError
 from paceline.model.command import Command
 from paceline.model.spec import Spec
+from paceline.outfit.venvs import last_errors
 from paceline.planning.wheels import PythonKind, download_words, torch_index
 
 CARRY = "carry"
 _MAKE_S = 3600.0
-_MOST_LINES = 4
 
 
 @dataclass(frozen=True)
@@ -238,8 +238,7 @@ async def _fetch(wish: _Wish, kind: PythonKind, draft: Path, here: Here) -> None
             f"{sys.executable} has no pip to fetch wheels with",
             hint=f"{sys.executable} -m ensurepip, or give a folder of wheels: `wheels: FOLDER`",
         )
-    lines = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
-    said = " | ".join((lines or done.stderr.strip().splitlines())[-_MOST_LINES:])
+    said = last_errors(done.stderr.strip().splitlines())
     raise EnvironmentFault(
         f"the wheels for Python {kind.version} on {kind.machine} could not be fetched: {said}",
         hint="what has no wheel for that Python must be built there: leave `wheels` out, or give "

@@ -12,11 +12,14 @@ import fcntl
 import json
 import os
 import shutil
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
+
+_STALE_S = 24 * 3600.0
 
 
 def look(folder: str) -> dict[str, Any]:
@@ -63,6 +66,18 @@ def settle(
             entries[name] = {"digest": digest, "mode": mode, "seen": seen}
         _write_manifest(folder, entries)
     shutil.rmtree(draft, ignore_errors=True)
+    _sweep(folder)
+
+
+def _sweep(folder: str) -> None:
+    """Remove the drafts that somebody has left who was cut off in the middle, long ago."""
+    parent, name = os.path.split(folder)
+    for entry in os.listdir(parent):
+        path = os.path.join(parent, entry)
+        if entry.startswith(f"{name}.") and entry.endswith(".part") and os.path.isdir(path):
+            with contextlib.suppress(OSError):
+                if time.time() - os.stat(path).st_mtime > _STALE_S:
+                    shutil.rmtree(path, ignore_errors=True)
 
 
 def _take_over(folder: str, draft: str, name: str, mode: int) -> None:

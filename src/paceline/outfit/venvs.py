@@ -15,6 +15,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -148,8 +149,15 @@ def _finish(folder: str) -> None:
 def _why(log: str) -> str:
     with open(log, encoding="utf-8", errors="replace") as file:
         lines = [line.strip() for line in file if line.strip()]
+    return "pip could not install what is required: " + last_errors(lines)
+
+
+def last_errors(lines: list[str]) -> str:
+    """Return what pip says of its failure, without the versions that there are instead."""
     errors = [line for line in lines if line.startswith("ERROR")] or lines
-    return "pip could not install what is required: " + " | ".join(errors[-_MOST_LINES:])
+    return " | ".join(
+        re.sub(r" \(from versions: [^)]*\)", "", line) for line in errors[-_MOST_LINES:]
+    )
 
 
 def _hint(log: str, *, carried: bool) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from pathlib import Path
 
@@ -126,6 +127,17 @@ def test_a_host_that_cannot_keep_it_says_why(root: Path, tmp_path: Path) -> None
     (root / "train.py").write_text("two")
     with pytest.raises(EnvironmentFault, match=r"^h0: .*work.lock: Is a directory"):
         bring(root, target)
+
+
+def test_what_was_cut_off_long_ago_is_swept_away(root: Path, tmp_path: Path) -> None:
+    """A draft of yesterday goes; one of a moment ago may be somebody's at work."""
+    target = tmp_path / "host" / "work"
+    old, fresh = (target.with_name(f"work.{name}.part") for name in ("old", "fresh"))
+    for draft in (old, fresh):
+        draft.mkdir(parents=True)
+    os.utime(old, (0, 0))
+    bring(root, target)
+    assert (old.exists(), fresh.exists()) == (False, True)
 
 
 def test_names_tell_projects_apart(tmp_path: Path) -> None:

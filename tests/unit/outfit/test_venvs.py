@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ensurepip
 import json
+import shutil
 import subprocess
 import sys
 import threading
@@ -22,9 +24,11 @@ def wish(requirements: str = "tiny-thing\n", **more: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def wheels(tmp_path: Path) -> str:
-    """Return a folder that holds one wheel."""
+    """Return a folder that holds one wheel, and pip's own, which saves a host's ensurepip."""
     folder = tmp_path / "wheels"
     tiny_wheel(folder, "tiny_thing", "1.0", "WORD = 'tiny'\n")
+    (pip,) = Path(ensurepip.__file__).parent.glob("_bundled/pip-*.whl")
+    shutil.copy(pip, folder)
     return str(folder)
 
 
