@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paceline.api.advising import forecast
-from paceline.api.checks import calibrate, doctor
+from paceline.api.checks import calibrate, doctor, iam_policy
 from paceline.api.counsel import advise_on, probe
 from paceline.api.data import bring_data, fetch_data, known_datasets, verify_data
 from paceline.api.detaching import study_detached
@@ -46,6 +46,7 @@ __all__ = [
     "execute",
     "fetch_data",
     "forecast",
+    "iam_policy",
     "known_datasets",
     "load",
     "logs",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from paceline.api.completing import complete
 from paceline.api.wiring import (
@@ -42,6 +43,7 @@ from paceline.datasets import locate
 from paceline.errors import Interrupted, PacelineError
 from paceline.model.calibration import Calibration
 from paceline.model.spec import Spec
+from paceline.planning.ec2.rights import policy
 
 
 def doctor(spec: SpecLike = None, *, overrides: Sequence[str] = ()) -> tuple[Check, ...]:
@@ -55,6 +57,11 @@ def doctor(spec: SpecLike = None, *, overrides: Sequence[str] = ()) -> tuple[Che
         ("hosts", lambda: complete(_check_hosts(loaded))),
     )
     return tuple(check for name, look in looks for check in _looked(name, look))
+
+
+def iam_policy() -> dict[str, Any]:
+    """Return the least IAM policy with which everything that we do on EC2 works."""
+    return policy()
 
 
 def _looked(name: str, look: Callable[[], Sequence[Check]]) -> Sequence[Check]:

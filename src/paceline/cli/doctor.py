@@ -13,9 +13,10 @@ from paceline.errors import EnvironmentFault
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command(epilog="Examples: paceline doctor   |   paceline doctor --hosts A,B --calibrate")(
-        doctor
-    )
+    app.command(
+        epilog="Examples: paceline doctor   |   paceline doctor --hosts A,B --calibrate   |   "
+        "paceline doctor --iam > policy.json",
+    )(doctor)
 
 
 def doctor(
@@ -29,11 +30,18 @@ def doctor(
             "--calibrate", help="Measure what the hosts and their links can do, and print that."
         ),
     ] = False,
+    iam: Annotated[
+        bool,
+        typer.Option("--iam", help="Print the least IAM policy that EC2 needs, and do no more."),
+    ] = False,
     json: options.Json = False,
 ) -> None:
     """Look at everything that a run needs, and say what is missing and what to do."""
     from paceline import api
 
+    if iam:
+        show.out_json(api.iam_policy())
+        return
     words = options.overrides(sets, **options.cluster(hosts, accept_keys))
     if calibrate:
         found = api.calibrate(spec, overrides=words)
