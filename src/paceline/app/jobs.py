@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import posixpath
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from paceline.ports import Transport
 from paceline.supervisor.job import JOB_FILE, Job, JobProcess, JobState
 
 _CONFLICT_EXIT = 7
+ACTIVE = "active"
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,16 @@ def job_of(plan: RunPlan, host: HostPlan, *, grace_s: float = 10.0) -> Job:
         endings=host.endings,
         hang_timeout_s=plan.hang_timeout_s,
         lookout=plan.lookout,
+        mark=_mark(plan, host),
     )
+
+
+def _mark(plan: RunPlan, host: HostPlan) -> str | None:
+    """Return the file by which a rented host knows that it is at work."""
+    if host.host.ssh is None:
+        return None
+    base = posixpath.dirname(posixpath.dirname(plan.place_on(host.host).job_folder))
+    return posixpath.join(base, ACTIVE)
 
 
 async def start_job(transport: Transport, plan: RunPlan, host: HostPlan) -> JobState:

@@ -87,7 +87,8 @@ class Job:
     """What one host does for one run.
 
     `endings` are commands that end what the processes have started elsewhere, out of the
-    supervisor's reach: the containers of an engine.
+    supervisor's reach: the containers of an engine. `mark` is a file that is touched while the job runs, so that an idle machine is told from one
+    at work.
     """
 
     job_id: str
@@ -97,6 +98,7 @@ class Job:
     endings: tuple[tuple[str, ...], ...] = ()
     hang_timeout_s: float | None = None
     lookout: Lookout | None = None
+    mark: str | None = None
 
     def to_json(self) -> str:
         """Return the text of `job.json`."""
@@ -125,6 +127,7 @@ class Job:
             endings=tuple(tuple(words) for words in data.get("endings") or ()),
             hang_timeout_s=data.get("hang_timeout_s"),
             lookout=Lookout(**_known(Lookout, lookout)) if lookout else None,
+            mark=data.get("mark"),
         )
 
 

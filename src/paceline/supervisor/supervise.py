@@ -19,7 +19,7 @@ from paceline.supervisor.asking import ask_for_checkpoint
 from paceline.supervisor.blame import failure_of, failure_to_start, first_to_fail
 from paceline.supervisor.course import Course
 from paceline.supervisor.endings import carry_out
-from paceline.supervisor.files import STOP_FILE, JobFolder, remove
+from paceline.supervisor.files import STOP_FILE, JobFolder, remove, touch
 from paceline.supervisor.hanging import hang_failure
 from paceline.supervisor.job import (
     ENDED,
@@ -99,12 +99,14 @@ class Supervisor:
         tell_starter(self._state.to_json())
         self._look_out()
         while not self._is_over():
+            touch(self._job.mark)
             word = self._wait()
             self._reap()
             self._decide(word)
             self._heed_notice()
             self._end_what_must_end()
             self._save()
+        touch(self._job.mark)
         self._finish()
 
     def _start_all(self) -> None:
