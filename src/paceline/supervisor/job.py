@@ -87,8 +87,8 @@ class Job:
     """What one host does for one run.
 
     `endings` are commands that end what the processes have started elsewhere, out of the
-    supervisor's reach: the containers of an engine. `mark` is a file that is touched while the job runs, so that an idle machine is told from one
-    at work.
+    supervisor's reach: the containers of an engine. `mark` is a file that is touched while the
+    job runs, so that an idle machine is told from one at work.
     """
 
     job_id: str

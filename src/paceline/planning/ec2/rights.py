@@ -78,6 +78,7 @@ RIGHTS: tuple[Right, ...] = (
     ),
     Right("CreateImage", "make", arns=_ownerless("image", "snapshot"), from_ours=_own("instance")),
     Right("CreateTags", "tag"),
+    Right("DeleteTags", "change"),
     *(Right(action, "change") for action in _CHANGES),
 )
 _RENTS_SPOT = {
