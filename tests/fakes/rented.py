@@ -51,6 +51,7 @@ class SshWorld:
     made: dict[str, str] = field(default_factory=dict)
     silent: set[str] = field(default_factory=set)
     contacts: list[tuple[str, str]] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
     _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
     def reach(self, host: Host) -> FakeTransport:
@@ -66,6 +67,7 @@ class SshWorld:
             raise TransportError("the host shows another key", host=host.name)
         self.contacts.append((host.address, expected or ""))
         script = (command.stdin or b"").decode()
+        self.said.append(script)
         if "ssh-keygen" in script:
             fresh = f"ssh-ed25519 NEW{next(self._numbers)}"
             return self.made.setdefault(host.address, fresh)

@@ -7,7 +7,7 @@ import os
 import socket
 from pathlib import Path
 
-from paceline.api.wiring import SystemClock, state_home
+from paceline.api.wiring import LEDGER_FILE, SystemClock, state_home
 from paceline.app.fleet import find_cluster
 from paceline.app.observers import Unwatched
 from paceline.app.renting import Desk
@@ -50,7 +50,7 @@ def _user() -> str:
 
 def open_ledger() -> SqliteLedger:
     """Return the ledger of this user."""
-    return SqliteLedger(state_home() / "ledger.sqlite")
+    return SqliteLedger(state_home() / LEDGER_FILE)
 
 
 def region_of(spec: Spec | None = None) -> str:

@@ -11,7 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from paceline.api.completing import complete
-from paceline.api.wiring import SpecLike, load, own_host_keys, state_home, wire
+from paceline.api.wiring import (
+    LEDGER_FILE,
+    SpecLike,
+    load,
+    own_host_keys,
+    state_home,
+    wire,
+)
 from paceline.app.carrying import Carried, carry
 from paceline.app.fanout import HostResult, OnHostLine, run_everywhere
 from paceline.errors import TransportError, UsageError
@@ -38,6 +45,7 @@ def execute(
     spec: SpecLike = None,
     *,
     overrides: Sequence[str] = (),
+    cluster: str | None = None,
     on: Sequence[str] = (),
     on_line: OnHostLine | None = None,
     timeout_s: float | None = None,
@@ -50,7 +58,7 @@ def execute(
     """
     if not command:
         raise UsageError("there is no command", hint="paceline exec -- uptime")
-    provider = wire(load(spec, overrides)).provider
+    provider = _provider(spec, overrides, cluster)
 
     async def work() -> tuple[HostResult, ...]:
         hosts = pick_some((await provider.cluster()).hosts, on)
@@ -65,13 +73,18 @@ def execute(
 
 
 def copy(
-    source: str, target: str, spec: SpecLike = None, *, overrides: Sequence[str] = ()
+    source: str,
+    target: str,
+    spec: SpecLike = None,
+    *,
+    overrides: Sequence[str] = (),
+    cluster: str | None = None,
 ) -> tuple[Carried, ...]:
     """Copy a file or a folder between here and hosts: one of the two is `HOST:PATH` or `all:PATH`.
 
     As with `cp -r`, a target that is a folder receives the source below its own name.
     """
-    provider = wire(load(spec, overrides)).provider
+    provider = _provider(spec, overrides, cluster)
 
     async def work() -> tuple[Carried, ...]:
         plan = plan_carrying((await provider.cluster()).hosts, source, target)
@@ -88,19 +101,19 @@ def shell(
     spec: SpecLike = None,
     *,
     overrides: Sequence[str] = (),
+    cluster: str | None = None,
 ) -> Shell:
     """Return how a shell on a host is opened; the host has been reached, and its key verified."""
-    loaded = load(spec, overrides)
-    wiring = wire(loaded)
+    provider = _provider(spec, overrides, cluster)
 
     async def work() -> tuple[Host, str]:
-        chosen = pick((await wiring.provider.cluster()).hosts, host)
+        chosen = pick((await provider.cluster()).hosts, host)
         if chosen.ssh is None:
             raise UsageError(
                 f"{chosen.name} is this machine, and no ssh leads to it",
                 hint="name machines with --hosts, a spec, or a cluster",
             )
-        async with _linked(wiring.provider, chosen) as link:
+        async with _linked(provider, chosen) as link:
             return chosen, await _shown_key(link)
 
     chosen, key = complete(work())
@@ -108,8 +121,31 @@ def shell(
     known = [str(path.expanduser()) for path in keys.user_files]
     trust = Trust(str(_pin(key)), str(keys.own_file), tuple(known))
     has_client = shutil.which("ssh") is not None
-    argv = ssh_argv(chosen, trust, command) if has_client else ()
-    return Shell(chosen, argv, lambda: _open_here(wiring.provider, chosen, command))
+    # Rented hosts need nothing of the user's own settings, and must not be led astray by them.
+    config = "none" if provider.name == "ec2" else None
+    argv = ssh_argv(chosen, trust, command, config=config) if has_client else ()
+    return Shell(chosen, argv, lambda: _open_here(provider, chosen, command))
+
+
+def _provider(spec: SpecLike, overrides: Sequence[str], cluster: str | None) -> Provider:
+    """Return who leads to the hosts: of a cluster, of a spec, or of the only cluster that is up."""
+    named = spec is not None or bool(overrides)
+    if cluster is not None and named:
+        raise UsageError("a cluster is named, and other hosts are as well", hint="say only one")
+    if not named and (cluster is not None or _clusters_are_up()):
+        from paceline.api.renting import provider_named  # noqa: PLC0415 - it is heavy
+
+        return provider_named(cluster)
+    return wire(load(spec, overrides)).provider
+
+
+def _clusters_are_up() -> bool:
+    """Whether anything is rented, as far as this machine knows; looking does not make a ledger."""
+    if not (state_home() / LEDGER_FILE).is_file():
+        return False
+    from paceline.api.desks import open_ledger  # noqa: PLC0415
+
+    return bool(open_ledger().clusters())
 
 
 def _open_here(provider: Provider, host: Host, command: Sequence[str]) -> int:

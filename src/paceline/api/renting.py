@@ -9,6 +9,7 @@ from paceline.api.completing import OnInterrupt, complete
 from paceline.api.desks import key_of, open_desk, open_ledger, owner, region_of, wish_for
 from paceline.api.wiring import SpecLike, SystemClock, load
 from paceline.app import fleet
+from paceline.app.pausing import start_again, switch_off
 from paceline.app.provision import bring_up, plan_up
 from paceline.app.teardown import Removed, take_down
 from paceline.errors import Interrupted, NotFound, UsageError
@@ -19,7 +20,7 @@ from paceline.model.rented import ClusterStatus, Stray
 from paceline.model.spec import Spec
 from paceline.planning.ec2.plan import host_name
 from paceline.planning.study import plan_study
-from paceline.ports import RentalObserver
+from paceline.ports import Provider, RentalObserver
 
 
 def up(
@@ -77,6 +78,43 @@ def status(cluster: str | Path | None = None, *, region: str | None = None) -> C
     """Return how a cluster stands, as EC2 itself sees it."""
     key = _key(cluster, region)
     return complete(fleet.status_of(open_desk(key.region), key))
+
+
+def stop_cluster(
+    cluster: str | Path | None = None,
+    *,
+    region: str | None = None,
+    watcher: RentalObserver | None = None,
+) -> int:
+    """Switch the hosts of a cluster off, to be started again; return how many there are."""
+    key = _key(cluster, region)
+    return complete(
+        switch_off(open_desk(key.region, watcher), key),
+        interrupted=lambda: _half_way(f"`paceline stop --cluster {key.name}` again goes on"),
+    )
+
+
+def start(
+    cluster: str | Path | None = None,
+    *,
+    region: str | None = None,
+    watcher: RentalObserver | None = None,
+) -> Cluster:
+    """Switch the hosts of a stopped cluster on and wait until they answer, at new addresses."""
+    key = _key(cluster, region)
+    return complete(
+        start_again(open_desk(key.region, watcher), key),
+        interrupted=lambda: _half_way(f"`paceline start {key.name}` again goes on"),
+    )
+
+
+def provider_named(cluster: str | Path | None = None, *, region: str | None = None) -> Provider:
+    """Return the provider of a cluster that is up, by its name; without one, of the only one."""
+    from paceline.providers.ec2 import Ec2Provider  # noqa: PLC0415 - it is heavy
+
+    key = _key(cluster, region)
+    desk = open_desk(key.region)
+    return Ec2Provider(lambda: fleet.find_cluster(desk, key), desk.reach)
 
 
 def clusters() -> tuple[ClusterStatus, ...]:

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from paceline.api.completing import OnInterrupt, complete
+from paceline.api.lodging import Lodging
 from paceline.api.wiring import (
     SpecLike,
     SystemClock,
     load,
     open_store,
     provider_of,
-    wire,
 )
 from paceline.app.following import Following, listen_to
 from paceline.app.jobs import FileChunk
@@ -34,13 +34,13 @@ from paceline.app.preflight import preflight
 from paceline.app.provenance import surroundings
 from paceline.app.results import log_lines
 from paceline.app.scalars import ScalarFiles
-from paceline.app.workplace import open_workplace, plan_for
+from paceline.app.workplace import plan_for
 from paceline.errors import Interrupted, NotFound, TransportError, UsageError
 from paceline.model.plan import Configuration, RunPlan
 from paceline.model.record import RunRecord, RunState
 from paceline.model.spec import Spec
 from paceline.planning.study import training_configuration
-from paceline.ports import RunStore
+from paceline.ports import RentalObserver, RunStore
 from paceline.supervisor.job import LOGS_FOLDER
 
 _LONGEST_NAME = 40
@@ -53,6 +53,8 @@ def train(
     overrides: Sequence[str] = (),
     detach: bool = False,
     results: Path | str | None = None,
+    keep: bool = False,
+    watcher: RentalObserver | None = None,
     on_output: OnOutput | None = None,
     on_interrupt: OnInterrupt | None = None,
 ) -> RunRecord:
@@ -60,9 +62,11 @@ def train(
 
     `on_output` is given the ranks' output as it comes. A run that fails is returned, not raised.
     `on_interrupt` is called as soon as Ctrl-C is pressed; ending the ranks may take a while.
+    Hosts that are rented for this go afterwards, unless `keep` or `detach` says otherwise.
     """
-    store = open_store(results)
-    launch = _Launch(load(spec, overrides), "train", store, on_output, detach, results)
+    loaded = load(spec, overrides)
+    lodging = Lodging(loaded, open_store(results), results, keep or detach, watcher)
+    launch = _Launch("train", lodging, on_output, detach)
     return complete(launch.carry_out(), interrupted=launch.interrupted, on_interrupt=on_interrupt)
 
 
@@ -73,6 +77,8 @@ def run(
     overrides: Sequence[str] = (),
     detach: bool = False,
     results: Path | str | None = None,
+    keep: bool = False,
+    watcher: RentalObserver | None = None,
     on_output: OnOutput | None = None,
     on_interrupt: OnInterrupt | None = None,
 ) -> RunRecord:
@@ -86,7 +92,8 @@ def run(
     here = () if any(word.startswith("job.workdir=") for word in overrides) else ("job.workdir=.",)
     words = (*here, "job.program=null", "job.script=null", f"job.command={dumps(list(command))}")
     loaded = load(spec, (*name, *overrides, *words))
-    launch = _Launch(loaded, "run", open_store(results), on_output, detach, results)
+    lodging = Lodging(loaded, open_store(results), results, keep or detach, watcher)
+    launch = _Launch("run", lodging, on_output, detach)
     return complete(launch.carry_out(), interrupted=launch.interrupted, on_interrupt=on_interrupt)
 
 
@@ -99,13 +106,21 @@ def _name_of(program: str) -> str:
 class _Launch:
     """One run that is to be launched, under a name that is chosen beforehand."""
 
-    spec: Spec
     kind: str
-    store: RunStore
+    lodging: Lodging
     on_output: OnOutput | None
     detach: bool
-    results: Path | str | None = None
     token: str = field(default_factory=lambda: secrets.token_hex(3))
+
+    @property
+    def spec(self) -> Spec:
+        """What is to be run."""
+        return self.lodging.spec
+
+    @property
+    def store(self) -> RunStore:
+        """Where it is written down."""
+        return self.lodging.store
 
     @property
     def run_id(self) -> str:
@@ -114,15 +129,11 @@ class _Launch:
 
     async def carry_out(self) -> RunRecord:
         """Launch the run and, unless it is detached, follow it to its end."""
-        wiring = wire(self.spec, self.results)
-        clock = SystemClock()
-        async with open_workplace(
-            wiring.provider, wiring.ground, self.store, clock, wiring.prepare
-        ) as place:
+        async with self.lodging.open() as place:
             await preflight(place, self.spec)
             configuration = training_configuration(self.spec, place.facts_in_order)
             plan = await plan_for(place, self.spec, configuration, self.run_id, measured=False)
-            record = _planned(plan, configuration, self.kind, self.store, clock.now())
+            record = _planned(plan, configuration, self.kind, self.store, place.pad.clock.now())
             record = replace(record, provenance=surroundings(place, record.hosts))
             running = await begin_run(place.pad, plan, record)
             if self.detach:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
 from paceline.api.completing import OnInterrupt, complete
+from paceline.api.lodging import Lodging
 from paceline.api.renting import plan_rented
 from paceline.api.wiring import (
     SpecLike,
@@ -36,7 +36,7 @@ from paceline.model.spec import Spec, load_spec, to_plain
 from paceline.model.summary import StudyOutcome, StudySummary
 from paceline.planning.demo import demo_mapping
 from paceline.planning.study import baseline_of, plan_study
-from paceline.ports import Clock, RunStore, StudyObserver
+from paceline.ports import Clock, RentalObserver, RunStore, StudyObserver
 from paceline.reporting import comparing
 from paceline.store.files import write_atomically
 from paceline.transports.local import LocalTransport
@@ -75,16 +75,20 @@ def study(
     overrides: Sequence[str] = (),
     results: Path | str | None = None,
     observer: StudyObserver | None = None,
+    keep: bool = False,
+    watcher: RentalObserver | None = None,
     on_interrupt: OnInterrupt | None = None,
 ) -> StudyOutcome:
     """Take every sample of a study that is still missing, and write its report.
 
     `on_interrupt` is called as soon as Ctrl-C is pressed; ending the ranks may take a while.
+    Hosts that are rented for this go afterwards, unless `keep` says otherwise; `watcher` is told
+    how they come and go.
     """
     from paceline.app.observers import Nobody  # noqa: PLC0415
 
-    loaded = load(spec, overrides)
-    work = _study(loaded, open_store(results), observer or Nobody(), results)
+    lodging = Lodging(load(spec, overrides), open_store(results), results, keep, watcher)
+    work = _study(lodging, observer or Nobody())
     return complete(work, interrupted=_interrupted, on_interrupt=on_interrupt)
 
 
@@ -95,16 +99,9 @@ def _interrupted() -> Interrupted:
     )
 
 
-async def _study(
-    spec: Spec, store: RunStore, observer: StudyObserver, results: Path | str | None
-) -> StudyOutcome:
-    clock = SystemClock()
-
-    def open_place(variant: Spec) -> AbstractAsyncContextManager[Workplace]:
-        wiring = wire(variant, results)
-        return open_workplace(wiring.provider, wiring.ground, store, clock, wiring.prepare)
-
-    async with Places(spec, open_place) as places:
+async def _study(lodging: Lodging, observer: StudyObserver) -> StudyOutcome:
+    spec, store, clock = lodging.spec, lodging.store, SystemClock()
+    async with Places(spec, lodging.open) as places:
         baseline = baseline_of(spec)
         place = await places.look(baseline)
         planned = plan_study(spec, place.facts_in_order, code_digest=code_digest(spec))

@@ -36,6 +36,7 @@ from paceline.transports.local import LocalTransport
 if TYPE_CHECKING:
     from paceline.transports.ssh import HostKeys
 
+LEDGER_FILE = "ledger.sqlite"
 SpecLike = Union[Spec, str, Path, Mapping[str, Any], None]
 
 

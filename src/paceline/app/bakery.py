@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from paceline.app.renting import Desk
 from paceline.errors import (
     AlreadyThere,
     CloudError,
@@ -20,7 +21,6 @@ from paceline.model.ec2 import Answer, ClusterKey, Request, Thing
 from paceline.model.ledger import Entry, EntryState
 from paceline.planning.ec2 import answers, baking, questions, requests
 from paceline.planning.ec2.identity import CLUSTER_TAG, IMAGE_TAG, USER_TAG
-from paceline.ports import Clock, Cloud, Ledger
 
 # What was just made may not be seen for a while; an image of a full disk may take an hour.
 _SEEN_WITHIN_S = 120.0
@@ -33,18 +33,15 @@ _REMOVED_WITHIN_S = 300.0
 
 @dataclass
 class Bakery:
-    """What images are made with. `say` is told what takes its time."""
+    """Where images are made; they belong to an owner."""
 
-    cloud: Cloud
-    ledger: Ledger
-    clock: Clock
+    desk: Desk
     owner: str
-    say: Callable[[str], None] = print
 
     async def shelf(self, name: str | None = None) -> tuple[BakedImage, ...]:
         """Return the images that we have baked, the newest first."""
-        answer = await self.cloud.call(baking.baked(self.owner, name)[0])
-        found = [_baked(item, self.cloud.region) for item in answer.get("Images", ())]
+        answer = await self.desk.cloud.call(baking.baked(self.owner, name)[0])
+        found = [_baked(item, self.desk.cloud.region) for item in answer.get("Images", ())]
         return tuple(sorted(found, key=lambda image: image.created_at, reverse=True))
 
     async def image_of(
@@ -54,19 +51,19 @@ class Bakery:
         await self._switch_off(instance_id)
         request = baking.create_image(key, instance_id, name, expires_at)
         image_id = await self._make(key, request)
-        self.say(f"making the image {name} ({image_id}); this takes minutes")
+        self.desk.watcher.step(f"making the image {name} ({image_id}); this takes minutes")
         image = await self._ready(image_id)
         ids = (image_id, *baking.snapshot_ids(image))
-        await self.cloud.call(baking.give_name(ids, name, user))
+        await self.desk.cloud.call(baking.give_name(ids, name, user))
         await self._let_go(key, ids)
-        return replace(_baked(image, self.cloud.region), name=name, user=user, whole=True)
+        return replace(_baked(image, self.desk.cloud.region), name=name, user=user, whole=True)
 
     async def finish(self, key: ClusterKey, image: BakedImage) -> None:
         """Complete an image that was whole, and named, when whoever made it was stopped."""
         await self._let_go(key, (image.id, *image.snapshots))
 
     async def _let_go(self, key: ClusterKey, ids: Sequence[str]) -> None:
-        await self.cloud.call(baking.take_from_cluster(ids))
+        await self.desk.cloud.call(baking.take_from_cluster(ids))
         self._close(key, ids[0])
 
     async def remove(self, name: str) -> tuple[Thing, ...]:
@@ -74,28 +71,28 @@ class Bakery:
         there = await self._things(name)
         if not there:
             raise NotFound(f"there is no image {name!r}", hint="`paceline bake ls` shows them")
-        give_up_at = self.clock.monotonic() + _REMOVED_WITHIN_S
+        give_up_at = self.desk.clock.monotonic() + _REMOVED_WITHIN_S
         pause_s, left = _FIRST_LOOK_S, there
         while left:
             for thing in left:
                 await self._remove(thing)
             left = await self._things(name)
-            if left and self.clock.monotonic() > give_up_at:
+            if left and self.desk.clock.monotonic() > give_up_at:
                 words = ", ".join(map(str, left))
                 raise LeftBehind(f"still there: {words}", hint="the same command tries again")
             if left:
-                await self.clock.sleep(pause_s)
+                await self.desk.clock.sleep(pause_s)
                 pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
         return there
 
     async def _switch_off(self, instance_id: str) -> None:
         """Stop the builder, so that its disk is whole, and does not boot again meanwhile."""
-        self.say("switching the builder off")
-        await self.cloud.call(baking.stop([instance_id]))
+        self.desk.watcher.step("switching the builder off")
+        await self.desk.cloud.call(baking.stop([instance_id]))
         asked = questions.by_id("instance", [instance_id])
 
         async def look() -> bool:
-            found = answers.machines(await self.cloud.call(asked))
+            found = answers.machines(await self.desk.cloud.call(asked))
             if any(not machine.alive for machine in found):
                 raise CloudError(f"the builder {instance_id} was ended by somebody else")
             return any(machine.state == "stopped" for machine in found)
@@ -111,15 +108,17 @@ class Bakery:
             kind="image",
             name=name,
             state=EntryState.MEANT,
-            meant_at=self.clock.now(),
+            meant_at=self.desk.clock.now(),
         )
-        self.ledger.write(entry)
+        self.desk.ledger.write(entry)
         try:
-            made = str((await self.cloud.call(request))["ImageId"])
+            made = str((await self.desk.cloud.call(request))["ImageId"])
         except AlreadyThere:
             made = await self._adopted(key, name)
-        made_at = self.clock.now()
-        self.ledger.write(replace(entry, state=EntryState.MADE, resource_id=made, made_at=made_at))
+        made_at = self.desk.clock.now()
+        self.desk.ledger.write(
+            replace(entry, state=EntryState.MADE, resource_id=made, made_at=made_at)
+        )
         return made
 
     async def _adopted(self, key: ClusterKey, name: str) -> str:
@@ -127,7 +126,7 @@ class Bakery:
         found: list[Answer] = []
 
         async def look() -> bool:
-            answer = await self.cloud.call(baking.images_called(name))
+            answer = await self.desk.cloud.call(baking.images_called(name))
             found[:] = answer.get("Images", ())
             return bool(found)
 
@@ -144,7 +143,7 @@ class Bakery:
 
         async def look() -> bool:
             try:
-                answer = await self.cloud.call(baking.image_by_id(image_id))
+                answer = await self.desk.cloud.call(baking.image_by_id(image_id))
             except NotThere:
                 return False
             found[:] = answer.get("Images", ())
@@ -159,11 +158,11 @@ class Bakery:
 
     def _close(self, key: ClusterKey, image_id: str) -> None:
         """Write down that the image is no longer the cluster's, so nobody removes it with that."""
-        gone_at = self.clock.now()
-        self.ledger.write(
+        gone_at = self.desk.clock.now()
+        self.desk.ledger.write(
             *(
                 replace(entry, state=EntryState.GONE, gone_at=gone_at)
-                for entry in self.ledger.entries(key)
+                for entry in self.desk.ledger.entries(key)
                 if entry.kind == "image" and entry.resource_id == image_id
             )
         )
@@ -172,22 +171,22 @@ class Bakery:
         """Return the image of a name and all snapshots of it, also those without an image."""
         images, snapshots = baking.baked(self.owner, name)
         return (
-            *answers.things("image", await self.cloud.call(images)),
-            *answers.things("snapshot", await self.cloud.call(snapshots)),
+            *answers.things("image", await self.desk.cloud.call(images)),
+            *answers.things("snapshot", await self.desk.cloud.call(snapshots)),
         )
 
     async def _remove(self, thing: Thing) -> None:
         try:
-            await self.cloud.call(requests.remove(thing))
+            await self.desk.cloud.call(requests.remove(thing))
         except (NotThere, StillInUse):
             return  # gone already, or to be tried again
 
     async def _until(self, look: Callable[[], Any], within_s: float, complaint: str) -> None:
-        give_up_at, pause_s = self.clock.monotonic() + within_s, _FIRST_LOOK_S
+        give_up_at, pause_s = self.desk.clock.monotonic() + within_s, _FIRST_LOOK_S
         while not await look():
-            if self.clock.monotonic() > give_up_at:
+            if self.desk.clock.monotonic() > give_up_at:
                 raise CloudError(f"{complaint} within {within_s:g} s")
-            await self.clock.sleep(pause_s)
+            await self.desk.clock.sleep(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
 

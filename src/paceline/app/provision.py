@@ -33,6 +33,7 @@ from paceline.errors import (
     QuotaExceeded,
     TokenSpent,
 )
+from paceline.model.command import Secret
 from paceline.model.ec2 import (
     Answer,
     Attempt,
@@ -327,7 +328,7 @@ class _Provision:
 
     async def _try(self, attempt: Attempt, group: Thing) -> tuple[Machine, ...]:
         counts = launch_counts(self.wish, len(self.found.held.living))
-        document = user_data(self.desk.keyring.pair(self.key, BOOT_KEY), self.plan.expires_at)
+        document = self._document()
         zone = attempt.subnet.zone
         self.desk.watcher.step(f"launching {counts[1]} x {attempt.instance_type} in {zone}")
         for _ in range(2):
@@ -371,9 +372,14 @@ class _Provision:
                 )
             self.desk.ledger.write(closed(self.desk, entry, EntryState.VOID))
 
+    def _document(self) -> Secret:
+        """Return what the hosts are told at their first boot."""
+        boot_key = self.desk.keyring.pair(self.key, BOOT_KEY)
+        return user_data(boot_key, self.plan.expires_at, self.wish.idle_s)
+
     def _facts(self, attempt: Attempt, group: Thing) -> dict[str, object]:
         """Return what two launches have in common that are the same."""
-        document = user_data(self.desk.keyring.pair(self.key, BOOT_KEY), self.plan.expires_at)
+        document = self._document()
         return {
             "type": attempt.instance_type,
             "subnet": attempt.subnet.id,

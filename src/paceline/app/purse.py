@@ -41,12 +41,15 @@ class Purse:
         self._begun_s = self.clock.monotonic()
 
     def open(self, price: HostPrice | None) -> None:
-        """Count the money at this price from now on."""
+        """Count the money at this price from now on, or since its hosts were rented for us."""
         if price == self.price:
             return
         now = self.clock.now()
-        self._close(now)
-        self.price, self._paying_since = price, now
+        since = price.since if price is not None else None
+        begin = now if since is None else min(since, now)
+        # What was let go of is paid until the next began.
+        self._close(max(self._paying_since, begin))
+        self.price, self._paying_since = price, begin
 
     def _close(self, now: float) -> None:
         if self.price is not None:

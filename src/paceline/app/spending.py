@@ -17,11 +17,15 @@ _SPEC_SOURCE = "the spec's cluster.price_usd_per_hour"
 
 @dataclass(frozen=True)
 class HostPrice:
-    """What one host costs per hour, how many are rented, and who says so."""
+    """What one host costs per hour, how many are rented, and who says so.
+
+    `since` is when they were rented, if that was for this work.
+    """
 
     usd_per_host_hour: float
     hosts: int
     source: str
+    since: float | None = None
 
     @property
     def usd_per_hour(self) -> float:
@@ -30,11 +34,12 @@ class HostPrice:
 
     def told(self) -> Mapping[str, object]:
         """Return what is written down with each run."""
-        return {
+        told = {
             "usd_per_host_hour": self.usd_per_host_hour,
             "rented_hosts": self.hosts,
             "source": self.source,
         }
+        return told if self.since is None else {**told, "rented_since": self.since}
 
 
 @dataclass(frozen=True)
@@ -48,11 +53,11 @@ class Period:
 
 def price_of(spec: Spec, cluster: Cluster) -> HostPrice | None:
     """Return what the hosts of a cluster cost: as the spec says, else as its provider does."""
-    count = len(cluster.hosts)
+    count, since = len(cluster.hosts), cluster.rented_since
     if spec.cluster.price_usd_per_hour is not None:
-        return HostPrice(spec.cluster.price_usd_per_hour, count, _SPEC_SOURCE)
+        return HostPrice(spec.cluster.price_usd_per_hour, count, _SPEC_SOURCE, since)
     if cluster.usd_per_host_hour is not None:
-        return HostPrice(cluster.usd_per_host_hour, count, cluster.price_source)
+        return HostPrice(cluster.usd_per_host_hour, count, cluster.price_source, since)
     return None
 
 
@@ -81,12 +86,19 @@ def earlier_periods(
             sittings[record.provenance.get("sitting"), rate].append(record)
     return tuple(
         Period(
-            begin=min(record.created_at for record in group),
+            begin=min(_paid_since(record) for record in group),
             end=max(record.ended_at or now or record.created_at for record in group),
             usd_per_hour=rate,
         )
         for (_, rate), group in sittings.items()
     )
+
+
+def _paid_since(record: RunRecord) -> float:
+    """Return when the hosts of a run began to cost: they were booting before it could begin."""
+    price = record.provenance.get("price")
+    since = price.get("rented_since") if isinstance(price, Mapping) else None
+    return record.created_at if since is None else min(float(since), record.created_at)
 
 
 def spent_usd(periods: Sequence[Period]) -> float:

@@ -20,6 +20,7 @@ def register(app: typer.Typer) -> None:
 def cp(
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="PATH, HOST:PATH or all:PATH.")],
     target: Annotated[str, typer.Argument(metavar="TARGET", help="PATH, HOST:PATH or all:PATH.")],
+    cluster: options.OfCluster = None,
     spec: options.SpecOption = None,
     sets: options.Sets = None,
     hosts: options.Hosts = None,
@@ -35,7 +36,7 @@ def cp(
     from paceline.app.carrying import require_carried
 
     words = options.overrides(sets, **options.cluster(hosts, accept_keys))
-    done = api.copy(source, target, spec, overrides=words)
+    done = api.copy(source, target, spec, overrides=words, cluster=cluster)
     if json:
         show.out_json(done)
     else:

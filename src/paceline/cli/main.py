@@ -11,6 +11,7 @@ import typer
 
 from paceline.cli import (
     advise,
+    bake,
     cp,
     data,
     demo,
@@ -28,6 +29,7 @@ from paceline.cli import (
     run,
     show,
     ssh,
+    start,
     status,
     stop,
     study,
@@ -113,6 +115,8 @@ def build_app(words: Sequence[str] | None = None) -> typer.Typer:
         up,
         status,
         down,
+        start,
+        bake,
         reap,
         train,
         run,

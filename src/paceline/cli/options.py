@@ -109,6 +109,15 @@ ClusterName = Annotated[
         metavar="[CLUSTER]", help="A cluster's name, or its spec file; else the only one."
     ),
 ]
+OfCluster = Annotated[
+    Optional[str],
+    typer.Option(
+        "--cluster", metavar="NAME", help="A rented cluster; if no hosts are named, the only one."
+    ),
+]
+Keep = Annotated[
+    bool, typer.Option("--keep", help="Keep the hosts that are rented for this, until `down`.")
+]
 WhereRented = Annotated[
     Optional[str],
     typer.Option("--region", help="Where it stands; else where this machine has rented it."),

@@ -32,11 +32,13 @@ def run(
     accept_keys: options.AcceptKeys = None,
     results: options.Results = None,
     detach: options.Detach = False,
+    keep: options.Keep = False,
     json: options.Json = False,
 ) -> None:
     """Run a command on every host, once per rank, with the ranks' variables set."""
     from paceline import api
     from paceline.cli.render_run import show_run
+    from paceline.cli.renting import Lines
 
     words = options.overrides(
         sets,
@@ -52,6 +54,8 @@ def run(
         overrides=words,
         detach=detach,
         results=results,
+        keep=keep,
+        watcher=Lines(show.say),
         on_output=listen,
         on_interrupt=show.say_stopping,
     )

@@ -29,6 +29,7 @@ def ssh(
         Optional[list[str]],
         typer.Argument(metavar="[-- COMMAND...]", help="Run this instead of a shell."),
     ] = None,
+    cluster: options.OfCluster = None,
     spec: options.SpecOption = None,
     sets: options.Sets = None,
     hosts: options.Hosts = None,
@@ -42,7 +43,7 @@ def ssh(
     from paceline import api
 
     words = options.overrides(sets, **options.cluster(hosts, accept_keys))
-    shell = api.shell(host, command or (), spec, overrides=words)
+    shell = api.shell(host, command or (), spec, overrides=words, cluster=cluster)
     if json:
         show.out_json({"host": shell.host, "argv": shell.argv})
     elif shell.argv:

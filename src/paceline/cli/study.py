@@ -35,13 +35,16 @@ def study(
     detach: Annotated[
         bool, typer.Option("--detach", "-d", help="Return at once; see watch and report.")
     ] = False,
+    keep: options.Keep = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Measure how the job scales, and write a report."""
     from paceline import api
+    from paceline.app.observers import Unwatched
     from paceline.cli.live import observer
     from paceline.cli.render_study import show_detached, show_study
+    from paceline.cli.renting import Lines
 
     words = options.overrides(
         sets,
@@ -62,6 +65,8 @@ def study(
             overrides=words,
             results=results,
             observer=watcher,
+            keep=keep,
+            watcher=Unwatched() if quiet else Lines(show.say),
             on_interrupt=show.say_stopping,
         )
     show_study(done, as_json=json)

@@ -42,11 +42,13 @@ def train(
     tensorboard: options.Tensorboard = None,
     results: options.Results = None,
     detach: options.Detach = False,
+    keep: options.Keep = False,
     json: options.Json = False,
 ) -> None:
     """Train once on the spec's machines and show what the ranks say."""
     from paceline import api
     from paceline.cli.render_run import show_run
+    from paceline.cli.renting import Lines
 
     words = options.overrides(
         sets,
@@ -66,6 +68,8 @@ def train(
         overrides=words,
         detach=detach,
         results=results,
+        keep=keep,
+        watcher=Lines(show.say),
         on_output=listen,
         on_interrupt=show.say_stopping,
     )

@@ -204,6 +204,7 @@ class Wish:
     zones: tuple[str, ...]
     subnet: str | None
     ttl_s: float
+    idle_s: float | None = None
 
 
 @dataclass(frozen=True)

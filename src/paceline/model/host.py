@@ -68,7 +68,8 @@ class Cluster:
     `price_source` says where that comes from and of which day it is. `about` is what else the
     provider knows of each host, by its name, that could explain a result: `instance_type`,
     `zone`, `placement`, `image`, `market`. `notices_at` is where a host learns that it will be
-    taken back (spot); None where nobody takes it.
+    taken back (spot); None where nobody takes it. `rented_since` is when we began to pay, if
+    that was for this work.
     """
 
     name: str
@@ -78,6 +79,7 @@ class Cluster:
     price_source: str = ""
     about: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     notices_at: str | None = None
+    rented_since: float | None = None
 
     @property
     def cost_usd_per_hour(self) -> float | None:

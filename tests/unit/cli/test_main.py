@@ -15,7 +15,7 @@ from paceline.errors import JobFailed, PacelineError
 HEAVY = ("torch", "boto3", "asyncssh", "plotly", "scipy", "numpy", "pydantic", "ruamel", "rich")
 VERBS = (
     "demo", "doctor", "plan", "train", "run", "study", "report", "ls", "logs", "wait", "stop",
-    "data", "advise", "ssh", "exec", "cp",
+    "data", "advise", "ssh", "exec", "cp", "bake", "start",
 )  # fmt: skip
 
 

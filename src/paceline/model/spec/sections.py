@@ -369,6 +369,16 @@ class StudySpec(Section):
     seed: Count = Field(0, description="Decides the order of the samples.")
 
 
+class BakeSpec(Section):
+    """What an image gets besides the runtime and the data when it is baked."""
+
+    commands: tuple[Text, ...] = Field(
+        (),
+        description="Lines for the builder's shell, in order, such as "
+        "`sudo apt-get install -y htop`; each must succeed.",
+    )
+
+
 class LimitsSpec(Section):
     """What a study may cost and how long it may go on."""
 

@@ -10,6 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from paceline.model.spec.rules import broken_rules
 from paceline.model.spec.sections import (
+    BakeSpec,
     ClusterSpec,
     DataSpec,
     JobSpec,
@@ -51,6 +52,9 @@ class Spec(Section):
     job: JobSpec = Field(default_factory=JobSpec, description="What runs on every host.")
     study: StudySpec = Field(
         default_factory=StudySpec, description="What is measured, and how often."
+    )
+    bake: BakeSpec = Field(
+        default_factory=BakeSpec, description="What an image of `paceline bake` gets besides."
     )
     limits: LimitsSpec = Field(
         default_factory=LimitsSpec, description="What a study may cost and how long it may take."

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from paceline.model.command import Secret
+from paceline.planning.ec2.idling import IDLE_SCRIPT, idle_script
 from paceline.ports import KeyPair
 
 EXPIRY_SCRIPT = "/var/lib/cloud/scripts/per-boot/paceline-expiry"
@@ -33,7 +34,7 @@ def expiry_script(expires_at: float) -> str:
     return _SCRIPT.format(expires_at=int(expires_at), least=_LEAST_LEFT_S)
 
 
-def user_data(host_key: KeyPair, expires_at: float) -> Secret:
+def user_data(host_key: KeyPair, expires_at: float, idle_s: float | None = None) -> Secret:
     """Return the cloud-config document of the first boot; JSON is YAML, and needs no quoting."""
     document: Mapping[str, Any] = {
         "ssh_deletekeys": True,
@@ -43,12 +44,12 @@ def user_data(host_key: KeyPair, expires_at: float) -> Secret:
         },
         "ssh_pwauth": False,
         "write_files": [
-            {
-                "path": EXPIRY_SCRIPT,
-                "content": expiry_script(expires_at),
-                "permissions": "0755",
-                "owner": "root:root",
-            }
+            _script(EXPIRY_SCRIPT, expiry_script(expires_at)),
+            *([] if idle_s is None else [_script(IDLE_SCRIPT, idle_script(idle_s))]),
         ],
     }
     return Secret("#cloud-config\n" + json.dumps(document, indent=1) + "\n")
+
+
+def _script(path: str, content: str) -> dict[str, str]:
+    return {"path": path, "content": content, "permissions": "0755", "owner": "root:root"}

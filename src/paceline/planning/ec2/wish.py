@@ -30,6 +30,7 @@ def wish_of(spec: Spec, owner: str, region: str) -> Wish:
         zones=cluster.zones or (),
         subnet=cluster.subnet,
         ttl_s=spec.limits.ttl or DEFAULT_TTL_S,
+        idle_s=cluster.idle,
     )
 
 

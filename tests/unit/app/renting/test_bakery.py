@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 import pytest
 
 from paceline.app.bakery import Bakery, not_yet
+from paceline.app.renting import Desk
 from paceline.errors import AlreadyThere, CloudError, NotFound
 from paceline.model.ec2 import Request
 from paceline.model.ledger import EntryState
@@ -17,41 +18,16 @@ from paceline.planning.ec2.identity import CLUSTER_TAG, EXPIRY_TAG, OWNER_TAG
 from paceline.planning.ec2.questions import by_id
 from paceline.planning.ec2.rights import RIGHTS
 from paceline.rehearsal.emulator import Emulator, Fault
-from tests.fakes.boto_cloud import BotoCloud
-from tests.fakes.ledger import FakeLedger
 
 T = TypeVar("T")
 KEY = builder_key("base", "me", "us-east-1")
 EXPIRES_AT = 4e9
 
 
-class HastyClock:
-    """A clock that waits a thousandth of what it is asked for."""
-
-    def now(self) -> float:
-        """Unix seconds, always the same."""
-        return 1e9
-
-    def monotonic(self) -> float:
-        """Seconds that pass quickly."""
-        return asyncio.get_running_loop().time() * 1000
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait a little."""
-        await asyncio.sleep(seconds / 1000)
-
-
 @pytest.fixture
-def emulator() -> Iterator[Emulator]:
-    """Return an account that holds nothing."""
-    with Emulator() as made:
-        yield made
-
-
-@pytest.fixture
-def bakery(emulator: Emulator) -> Bakery:
+def bakery(desk: Desk) -> Bakery:
     """Return a bakery in that account."""
-    return Bakery(BotoCloud(emulator), FakeLedger(), HastyClock(), "me", lambda _: None)
+    return Bakery(desk, "me")
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
@@ -63,12 +39,12 @@ def builder(bakery: Bakery) -> str:
     """Launch a host to make an image of."""
     words = {"ImageId": "ami-0", "InstanceType": "m5.large", "MinCount": 1, "MaxCount": 1}
     found = run(
-        bakery.cloud.call(
+        bakery.desk.cloud.call(
             Request("DescribeImages", {"Filters": [{"Name": "name", "Values": ["*noble-24.04*"]}]})
         )
     )
     words["ImageId"] = found["Images"][0]["ImageId"]
-    made = run(bakery.cloud.call(Request("RunInstances", words)))
+    made = run(bakery.desk.cloud.call(Request("RunInstances", words)))
     return str(made["Instances"][0]["InstanceId"])
 
 
@@ -79,7 +55,7 @@ def bake(bakery: Bakery, instance_id: str) -> Any:
 
 def tags_of(bakery: Bakery, image_id: str) -> dict[str, str]:
     """Return the tags of an image."""
-    found = run(bakery.cloud.call(by_id("image", [image_id])))["Images"][0]
+    found = run(bakery.desk.cloud.call(by_id("image", [image_id])))["Images"][0]
     return {item["Key"]: item["Value"] for item in found["Tags"]}
 
 
@@ -98,7 +74,7 @@ def test_an_image_is_made_named_and_outlives_its_builder(
     assert not {CLUSTER_TAG, EXPIRY_TAG} & tags.keys()
     assert run(bakery.shelf("base")) == (shown,)
     assert isinstance(not_yet("base", (shown,)), AlreadyThere)
-    (entry,) = [item for item in bakery.ledger.entries(KEY) if item.kind == "image"]
+    (entry,) = [item for item in bakery.desk.ledger.entries(KEY) if item.kind == "image"]
     assert (entry.state, entry.resource_id) == (EntryState.GONE, made.id)
 
 
@@ -118,7 +94,7 @@ def test_somebody_elses_image_of_that_name_is_left_alone(
     host = builder(bakery)
     foreign = dict(create_image(KEY, host, "base", EXPIRES_AT).parameters)
     foreign.pop("TagSpecifications")
-    run(bakery.cloud.call(Request("CreateImage", foreign)))
+    run(bakery.desk.cloud.call(Request("CreateImage", foreign)))
     with pytest.raises(AlreadyThere, match="somebody else"):
         bake(bakery, host)
     assert len(emulator.inventory()["images"]) == 1
@@ -127,7 +103,7 @@ def test_somebody_elses_image_of_that_name_is_left_alone(
 def test_removing_takes_the_snapshots_along(bakery: Bakery, emulator: Emulator) -> None:
     """Also those whose image went away before; what is not there is not found."""
     made = bake(bakery, builder(bakery))
-    run(bakery.cloud.call(Request("DeregisterImage", {"ImageId": made.id})))
+    run(bakery.desk.cloud.call(Request("DeregisterImage", {"ImageId": made.id})))
     assert len(emulator.inventory()["snapshots"]) == 1
     run(bakery.remove("base"))
     assert emulator.inventory()["images"] == emulator.inventory()["snapshots"] == {}
@@ -138,8 +114,8 @@ def test_removing_takes_the_snapshots_along(bakery: Bakery, emulator: Emulator) 
 def test_a_builder_that_somebody_ended_makes_no_image(bakery: Bakery, emulator: Emulator) -> None:
     """It is said, and nothing is waited for."""
     host = builder(bakery)
-    run(bakery.cloud.call(Request("StopInstances", {"InstanceIds": [host]})))
-    run(bakery.cloud.call(Request("TerminateInstances", {"InstanceIds": [host]})))
+    run(bakery.desk.cloud.call(Request("StopInstances", {"InstanceIds": [host]})))
+    run(bakery.desk.cloud.call(Request("TerminateInstances", {"InstanceIds": [host]})))
     with pytest.raises(CloudError):
         bake(bakery, host)
     assert emulator.inventory()["images"] == {}
