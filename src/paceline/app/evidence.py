@@ -10,6 +10,7 @@ from paceline.advise.options import Evidence
 from paceline.model.plan import PlannedSample, StudyPlan
 from paceline.model.spec import Spec
 from paceline.model.summary import Sample
+from paceline.planning.ec2.wish import DEFAULT_TYPE
 from paceline.planning.prices import DEFAULT_REGION, Market, PriceList, packaged_prices
 from paceline.planning.variant import own_value
 
@@ -24,7 +25,8 @@ def evidence_of(
     items: int | None = None,
 ) -> Evidence:
     """Return what samples of a spec's study tell; region and market are the spec's own."""
-    own_type = own_value(spec, "instance_type")
+    usual_type = DEFAULT_TYPE if spec.cluster.provider == "ec2" else None
+    own_type = own_value(spec, "instance_type") or usual_type
     where = region or getattr(spec.cluster, "region", None) or DEFAULT_REGION
     how: Market = market or getattr(spec.cluster, "market", None) or "on-demand"
     known = (prices or packaged_prices()).in_region(where)

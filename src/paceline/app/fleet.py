@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from paceline.app.meeting import hosts_of
 from paceline.app.renting import Desk, require_same_account
@@ -37,13 +37,25 @@ async def find_cluster(desk: Desk, key: ClusterKey) -> Cluster:
 def cluster_noun(desk: Desk, key: ClusterKey, machines: Sequence[Machine], user: str) -> Cluster:
     """Return instances as the cluster that everything else works with."""
     entry = desk.ledger.cluster(key)
+    hosts = tuple(hosts_of(desk, key, machines, user))
     return Cluster(
         name=key.name,
         provider=PROVIDER,
-        hosts=tuple(hosts_of(desk, key, machines, user)),
+        hosts=hosts,
         usd_per_host_hour=None if entry is None else entry.usd_per_host_hour,
         price_source="" if entry is None else entry.price_source,
+        about={host.name: _about(one) for host, one in zip(hosts, machines, strict=True)},
     )
+
+
+def _about(machine: Machine) -> Mapping[str, str]:
+    """Return what could explain why one instance is quicker than another."""
+    return {
+        "instance_type": machine.instance_type,
+        "zone": machine.zone,
+        "image": machine.image_id,
+        "market": "spot" if machine.spot_request_id else "on-demand",
+    }
 
 
 async def status_of(desk: Desk, key: ClusterKey) -> ClusterStatus:

@@ -51,6 +51,9 @@ def test_a_cluster_comes_up_as_the_wish_says(emulator: Emulator, desk: Desk) -> 
     assert {item.behaviour for item in made} == {"terminate"}
     assert cluster.usd_per_host_hour == 0.096
     assert "asked on" in cluster.price_source
+    assert {about["zone"] for about in cluster.about.values()} == {made[0].zone}
+    assert cluster.about["node2"]["instance_type"] == "m5.large"
+    assert cluster.about["node2"]["market"] == "on-demand"
     assert asyncio.run(find_cluster(desk, KEY)) == cluster
 
 
