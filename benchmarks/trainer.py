@@ -90,11 +90,9 @@ def against_textbook(
         size = ("--batch_size", str(batch))
         places = tuple(hosts) or (None,)
         alone = () if hosts else ("--bare",)
-        textbook = Training(
-            "textbook", (*TEXTBOOK, *size, *alone), Path(name, "textbook"), 29411, places
-        )
+        textbook = Training("textbook", (*TEXTBOOK, *size, *alone), Path(name, "textbook"), places)
         argv = (*OURS, *size, *STEPS_ONLY, *ours)
-        mine = Training("ours", argv, Path(name, "ours"), 29412, places)
+        mine = Training("ours", argv, Path(name, "ours"), places)
         with started((textbook, mine)):
             found = duel(
                 (textbook, iteration_s), (mine, iteration_s), turns=turns, iterations=iterations
@@ -141,8 +139,8 @@ def whole_epoch(turns: int) -> Row:
     with tempfile.TemporaryDirectory() as name:
         argv = (*OURS, "--batch_size", "16", "--precision", "bf16")
         count = ("--count", str(16 * EPOCH_STEPS))
-        whole = Training("whole epoch", (*argv, *count), Path(name, "whole"), 29411)
-        bare = Training("bare steps", (*argv, *STEPS_ONLY), Path(name, "bare"), 29412)
+        whole = Training("whole epoch", (*argv, *count), Path(name, "whole"))
+        bare = Training("bare steps", (*argv, *STEPS_ONLY), Path(name, "bare"))
         with started((whole, bare)):
             found = duel(
                 (whole, iteration_s), (bare, bare_step_s), turns=turns, iterations=EPOCH_STEPS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated, Optional
 
@@ -86,11 +87,12 @@ def verify(name: _Name, root: _Root = None, json: options.Json = False) -> None:
     elif found.ok:
         show.out(f"{found.name} at {found.root}: whole\n  {found.digest}")
     if not found.ok:
+        there = "" if root is None else f" --root {shlex.quote(str(root))}"
         problems = "\n".join(f"  {problem}" for problem in found.problems)
         raise DataError(
             f"{found.name} at {found.root or root or 'none of the usual places'} is not whole"
             + (f":\n{problems}" if problems else ""),
-            hint=f"`paceline data fetch {name}` downloads what is missing",
+            hint=f"`paceline data fetch {name}{there}` downloads what is missing",
         )
 
 
