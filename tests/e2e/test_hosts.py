@@ -121,6 +121,8 @@ def test_a_script_at_home_runs_on_hosts_that_never_saw_it(
     )
     terminal.file("beside.py", "WORD = 'one'\n")
     terminal.file("large.bin", "not sent")
+    # More than a stream to each host is worth: this goes from host to host.
+    terminal.file("weights.txt", "w" * (5 << 20))
     terminal.file(".gitignore", "*.bin\n__pycache__\n")
     words = ("train", "spec.yaml", "--script", str(script))
     for word in ("one", "two"):
@@ -133,7 +135,7 @@ def test_a_script_at_home_runs_on_hosts_that_never_saw_it(
             assert said == word
             assert Path(place).is_relative_to(host.home / ".paceline" / "work")
             sent = [name for name in found if "__pycache__" not in name]
-            assert sent == [".gitignore", "at_home.py", "beside.py", "spec.yaml"]
+            assert sent == [".gitignore", "at_home.py", "beside.py", "spec.yaml", "weights.txt"]
 
 
 def test_a_folder_of_the_hosts_own(hosts: tuple[SshHost, ...], terminal: Terminal) -> None:

@@ -115,8 +115,9 @@ def wire(spec: Spec, results: Path | str | None = None) -> Wiring:
     ground = Ground(
         python=_host_python(spec) or sys.executable,
         import_path=str(_import_folder()),
-        job_root=str(state_home() / "jobs"),
-        base=str(state_home()),
+        # Without links: a container sees a job's folder at this very path.
+        job_root=str((state_home() / "jobs").resolve()),
+        base=str(state_home().resolve()),
     )
 
     async def here(link: Transport) -> Ground:

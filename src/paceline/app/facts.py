@@ -54,7 +54,7 @@ async def inner_facts(
     transport: Transport, container: Container, python: str, import_path: str | None
 ) -> HostFacts | None:
     """Return the facts as the Python of an image sees them; None if there is no Python in it."""
-    inside = glance(container, (python, "-c", _ASK, import_path or ""), import_path)
+    inside = glance(container, (python, "-c", _ASK, import_path or ""))
     done = await transport.run(inside, timeout_s=_CONTAINER_TIMEOUT_S)
     if done.exit_code in _NO_PROGRAM:
         return None

@@ -53,9 +53,9 @@ def _contained(
     return replace(process, command=Command(argv, command.env, command.cwd, command.stdin))
 
 
-def glance(container: Container, argv: tuple[str, ...], import_path: str | None) -> Command:
-    """Return the command that runs something short in a container of its own."""
-    mounts = (f"{import_path}:ro",) if import_path else ()
+def glance(container: Container, argv: tuple[str, ...]) -> Command:
+    """Return the command that runs something short in a container that can change nothing."""
+    mounts = tuple(mount for mount in container.mounts if mount.endswith(":ro"))
     words = ["--rm", "--init", "--pull=never", *NEAR_THE_HOST, *mount_words(mounts)]
     return Command((*container.engine, "run", *words, *container.options, container.image, *argv))
 

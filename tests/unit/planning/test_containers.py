@@ -67,8 +67,8 @@ def test_names_are_such_that_engines_take_them() -> None:
 
 
 def test_a_glance_has_the_same_surroundings() -> None:
-    """What is asked before a run is asked in the image, with the options of the run."""
-    command = glance(CONTAINER, ("python3", "-V"), "/pkg")
+    """What is asked before a run is asked in the image, with what of the run can be read only."""
+    command = glance(CONTAINER, ("python3", "-V"))
     assert command.argv == (
         "docker", "run", "--rm", "--init", "--pull=never", "--network=host", "--ipc=host",
         "--volume", "/pkg:/pkg:ro", "--gpus", "all", "train:1", "python3", "-V",
