@@ -4,10 +4,15 @@ import signal
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from paceline.rehearsal.engine import Engine
 from paceline.rehearsal.hosts import SshHost
 from tests.lab import engines_of, lab_of
+
+# How long an example takes says more about the machine's other work than about us.
+settings.register_profile("paceline", deadline=None)
+settings.load_profile("paceline")
 
 
 def pytest_configure() -> None:

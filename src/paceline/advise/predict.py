@@ -236,12 +236,14 @@ def _scaled(knowledge: Knowledge, source: _Source, target: Target, items: int) -
 def _together(guesses: Sequence[_Guess]) -> _Guess:
     """Return one guess from several: those that are about as good as the best, averaged."""
     best = min(guess.spread for guess in guesses)
+    # Who is not heard may still show that not all was the same: of its own type, within reason.
+    near = [guess.epoch_s for guess in guesses if guess.spread <= _HIDDEN]
     heard = [guess for guess in guesses if guess.spread <= _AS_GOOD * best]
     times = [guess.epoch_s for guess in heard]
     apart = pstdev([math.log(seconds) for seconds in times])
     return replace(
         heard[0],
-        notes=tuple(_hidden(times)),
+        notes=tuple(_hidden([*times, *near])),
         iteration_s=geometric_mean([guess.iteration_s for guess in heard]),
         epoch_s=geometric_mean(times),
         spread=math.hypot(best, apart),

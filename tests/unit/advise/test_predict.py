@@ -230,3 +230,19 @@ def test_a_hidden_difference_between_launches_is_said(published: tuple[Launch, .
     assert found.epoch_s_high > 1.45 * truth
     assert "1.45" in found.notes[0]
     assert "threads" in found.notes[0]
+
+
+def test_series_that_contradict_each_other_are_said(published: tuple[Launch, ...]) -> None:
+    """One series tells more, and is heard; another one, 45% slower, is why there is a note."""
+    known = of_study(published, "B", 1, 2)
+    (two,) = of_study(published, "B", 2)
+    slow = [
+        replace(epoch, seconds={index: 1.45 * s for index, s in epoch.seconds.items()})
+        for epoch in two.epochs
+    ]
+    other = replace(two, study="Z", epochs=tuple(slow))
+    target = parse_target("t2.medium:4:1:128")
+    alone, both = predict(know(known), target), predict(know([*known, other]), target)
+    assert alone.notes == ()
+    assert both.epoch_s == pytest.approx(alone.epoch_s)
+    assert "factor of 1.4" in both.notes[0]
