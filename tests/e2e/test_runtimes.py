@@ -218,7 +218,10 @@ def test_two_jobs_at_once_in_containers(hosts: tuple[SshHost, ...], terminal: Te
 
 
 def test_no_image_and_no_program_are_named(hosts: tuple[SshHost, ...], terminal: Terminal) -> None:
-    """An image that nobody has, a program that the image has not, a Dockerfile that fails."""
+    """An image that nobody has, a program that it lacks, a Dockerfile that fails; `doctor`."""
+    looked = terminal.paceline("doctor", docker_spec(terminal, hosts)).stdout
+    assert all(f"{host.address}: containers" in looked for host in hosts)
+    assert looked.count("`docker` answers") == 2
     spec = docker_spec(terminal, hosts, image="paceline-lab/nowhere")
     done = terminal.paceline("run", "--spec", spec, "--", "true")
     assert done.returncode == 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from paceline.app.doctor import (
     check_alike,
     check_clocks,
     check_data_on_hosts,
+    check_engine,
     check_folder,
     check_host,
     check_links,
@@ -97,12 +99,15 @@ async def _check_hosts(spec: Spec) -> tuple[Check, ...]:
     store = open_store()
     async with open_workplace(wiring.provider, wiring.ground, store, SystemClock()) as place:
         checks: list[Check] = []
+        bare = spec.runtime.kind == "bare"
         for name, facts in place.facts.items():
             # What a venv or an image holds, only its making shows.
-            needs_torch = spec.job.program is not None and spec.runtime.kind == "bare"
+            needs_torch = spec.job.program is not None and bare
             checks += check_host(name, facts, needs_torch=needs_torch)
             checks.append(await check_rehearsal_job(place, name))
         ends = ends_of(place)
+        if spec.runtime.kind == "docker":
+            checks += await asyncio.gather(*(check_engine(end) for end in ends))
         if any(end.host.ssh is not None for end in ends):
             checks += check_clocks(await clock_offsets(ends))
             checks += await _check_data_on_hosts(spec, ends)
@@ -110,7 +115,7 @@ async def _check_hosts(spec: Spec) -> tuple[Check, ...]:
             checks += check_alike(place.facts)
             ours = spec.job.command is None
             found = await check_pairs(ends, meeting_port(place, spec), chosen_interface(spec))
-            different = version_faults(place.facts) if ours else ()
+            different = version_faults(place.facts) if ours and bare else ()
             unable = host_faults(place.facts, ours=ours)
             checks += check_links(len(ends), (*different, *unable, *found))
         return tuple(checks)

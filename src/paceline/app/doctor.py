@@ -14,10 +14,11 @@ from pathlib import Path
 
 from paceline.app.alike import ClockOffset, python_differences
 from paceline.app.delivery import HostData, digest_faults
+from paceline.app.engines import find_engine
 from paceline.app.jobs import follow_job, start_job
-from paceline.app.pairs import Fault
+from paceline.app.pairs import End, Fault
 from paceline.app.workplace import Workplace
-from paceline.errors import PacelineError
+from paceline.errors import EnvironmentFault, PacelineError
 from paceline.model.command import Command
 from paceline.model.host import HostFacts
 from paceline.model.plan import Configuration, HostPlan, ProcessPlan, RunPlan
@@ -128,6 +129,16 @@ def check_data_on_hosts(name: str, found: Sequence[HostData]) -> Iterator[Check]
         yield Check(f"{item.host}: data", "ok", f"{name} at {item.root}, {item.digest[:12]}")
     for fault in faults:
         yield Check(f"{fault.host}: data", "fail", fault.text, fault.hint.replace("NAME", name))
+
+
+async def check_engine(end: End) -> Check:
+    """Look for the engine that a host's containers need."""
+    name = f"{end.host.name}: containers"
+    try:
+        found = await find_engine(end.link, end.facts)
+    except EnvironmentFault as fault:
+        return Check(name, "fail", fault.message, fault.hint)
+    return Check(name, "ok", f"`{' '.join(found.words)}` answers")
 
 
 def check_folder(name: str, folder: Path) -> Check:
