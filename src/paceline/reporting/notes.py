@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 
-from paceline.model.record import RunRecord
+from paceline.model.record import RunRecord, RunState
 
 _VERSIONS = {"paceline": "versions of Paceline"}
 _FACTS = {
@@ -38,14 +38,18 @@ def provenance_notes(records: Iterable[RunRecord]) -> tuple[str, ...]:
 def failed_tries(records: Sequence[RunRecord], good: Collection[str]) -> tuple[str, ...]:
     """Return in a sentence each try that failed of a sample that worked in the end.
 
-    `good` are the ids of the runs that count.
+    `good` are the ids of the runs that count. A run that was lost or stopped because somebody
+    ended Paceline itself is no try that failed.
     """
     mended = {record.sample_id for record in records if record.run_id in good}
     return tuple(
         f"{record.configuration.title}, sample {record.sample_index}: a try failed "
         f"({record.failure.reason}), and it was taken again"
         for record in records
-        if record.sample_id in mended and record.run_id not in good and record.failure is not None
+        if record.state is RunState.FAILED
+        and record.sample_id in mended
+        and record.run_id not in good
+        and record.failure is not None
     )
 
 

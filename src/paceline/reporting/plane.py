@@ -26,6 +26,7 @@ from paceline.reporting.table import short_title, telling_title
 _HEIGHT_PX = 420
 # Of more points than these, names would lie upon each other: only those of the front are shown.
 _MOST_LABELS = 6
+_ROOM_FOR_A_NAME = 0.3
 _Point = tuple[ConfigurationSummary, Estimate, Estimate]
 
 
@@ -129,7 +130,7 @@ def _means(
             for item, _, _ in own
         ],
         "cliponaxis": False,
-        "textposition": "top right",
+        "textposition": [_beside(item, summary) for item, _, _ in own],
         "textfont": {"color": "@ink", "size": 12},
         "customdata": [
             f"{label(short_title(item.configuration))}<br>{plus_minus(seconds)} s per epoch"
@@ -138,6 +139,23 @@ def _means(
         ],
         "hovertemplate": "%{customdata}<extra></extra>",
     }
+
+
+def _beside(item: ConfigurationSummary, summary: StudySummary) -> str:
+    """Return where a name stands: of neighbours in time, to either side in turns.
+
+    What lies near the axis has room on its right only.
+    """
+    points = sorted(_points(summary.configurations), key=lambda point: point[1].mean)
+    place = next(
+        index
+        for index, (other, _, _) in enumerate(points)
+        if other.configuration.label == item.configuration.label
+    )
+    has_room = points[place][1].mean > _ROOM_FOR_A_NAME * points[-1][1].mean
+    if place % 2:
+        return "bottom right"
+    return "top left" if has_room else "top right"
 
 
 def _each_once(summary: StudySummary) -> Iterator[Series]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from paceline.model.plan import Configuration
-from paceline.model.record import RunRecord, RunState
-from paceline.reporting.notes import provenance_notes
+from paceline.model.record import Failure, RunRecord, RunState
+from paceline.reporting.notes import failed_tries, provenance_notes
 
 Hosts = Mapping[str, Mapping[str, object]]
 
@@ -75,3 +76,13 @@ def test_what_is_not_known_differs_from_nothing() -> None:
     some = _run({"h": {"torch_version": "2.4"}})
     none = _run({"h": {"torch_version": None}})
     assert provenance_notes([bare, odd, some, none]) == ()
+
+
+def test_a_try_that_failed_is_told_of_a_sample_that_worked_later() -> None:
+    """With its reason; what was lost because somebody ended Paceline itself is no such try."""
+    good = replace(_named("a"), run_id="good", sample_id="s1", sample_index=1)
+    failed = replace(good, run_id="bad", state=RunState.FAILED, failure=Failure("out of memory"))
+    lost = replace(failed, run_id="lost", state=RunState.LOST)
+    (note,) = failed_tries([failed, lost, good], {"good"})
+    assert note.endswith("sample 1: a try failed (out of memory), and it was taken again")
+    assert failed_tries([failed], set()) == ()
