@@ -113,9 +113,11 @@ class Meeting:
             if pin is None:
                 pin = HostPin(self.desk.keyring.pair(self.key, BOOT_KEY).public)
                 self.desk.keyring.write_pin(self.key, instance_id, pin)
-            pin = await self._answered(host, pin)
+            known, pin = pin, await self._answered(host, pin)
             if not pin.settled:
                 await self._renew(instance_id, host, pin)
+            elif pin != known:
+                self.desk.keyring.write_pin(self.key, instance_id, pin)
 
     async def _answered(self, host: Host, pin: HostPin) -> HostPin:
         """Wait until a host answers with a key that we know of it; return the pin that fits.

@@ -51,9 +51,11 @@ class SqliteLedger:
         path = self._path.parent / "locks" / f"{resource_name(key)}-{key.region}"
         with storage_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            file = path.open("a+", encoding="ascii")
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+            file = os.fdopen(descriptor, "r+", encoding="ascii")
         with file:
             _take(file, key)
+            file.seek(0)
             file.truncate(0)
             file.write(str(os.getpid()))
             file.flush()

@@ -24,6 +24,7 @@ from paceline.providers.ec2 import Ec2Cloud
 from paceline.rehearsal.emulator import Emulator, Fault, Inventory
 from tests.fakes.rented import KEY, SshWorld, desk_at, wish
 
+pytestmark = pytest.mark.e2e  # slower than a unit test
 CHANGES = (
     "ImportKeyPair", "CreateSecurityGroup", "AuthorizeSecurityGroupIngress",
     "CreatePlacementGroup", "RunInstances", "TerminateInstances", "DeleteSecurityGroup",

@@ -15,6 +15,7 @@ from paceline.rehearsal.emulator import Emulator, Inventory
 from tests.fakes.rented import KEY, desk_at, wish
 from tests.killing import Point, Zygote, points
 
+pytestmark = pytest.mark.e2e  # it starts and kills a hundred processes
 UP, DOWN = "tests.fakes.scenes:up", "tests.fakes.scenes:down"
 NODES = 2
 Tell = Callable[[str, object], None]
