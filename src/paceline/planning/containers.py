@@ -8,11 +8,11 @@ from dataclasses import replace
 from paceline.model.command import Command
 from paceline.model.plan import Container, HostPlan, JobPlace, ProcessPlan
 from paceline.supervisor.files import EVENTS_VARIABLE
-from paceline.supervisor.job import JOB_VARIABLE, OUT_VARIABLE
+from paceline.supervisor.job import JOB_VARIABLE, OUT_VARIABLE, STACKS_VARIABLE
 
 # The supervisor adds them to every process; by them it also knows whose a container's processes
 # are.
-_SUPERVISORS_OWN = (EVENTS_VARIABLE, JOB_VARIABLE, OUT_VARIABLE)
+_SUPERVISORS_OWN = (EVENTS_VARIABLE, JOB_VARIABLE, OUT_VARIABLE, STACKS_VARIABLE)
 
 
 def contained(run_id: str, plan: HostPlan) -> HostPlan:

@@ -34,11 +34,20 @@ class Pulse:
 
     What a rank writes, into its log or as events, is progress. Until it has reported its first
     iteration, computing is progress as well: a script that reports nothing is not disturbed
-    while it works, however silent it is.
+    while it works, however silent it is. What works `elsewhere`, in a container, cannot be seen
+    computing, and is taken to do so.
     """
 
-    def __init__(self, folder: JobFolder, processes: tuple[JobProcess, ...], now: float) -> None:
+    def __init__(
+        self,
+        folder: JobFolder,
+        processes: tuple[JobProcess, ...],
+        now: float,
+        *,
+        elsewhere: bool = False,
+    ) -> None:
         self._folder = folder
+        self._elsewhere = elsewhere
         self._processes = {process.name: process for process in processes}
         self._beats = {name: Beat((0,), 0, now, now) for name in self._processes}
 
@@ -54,7 +63,8 @@ class Pulse:
                 and any(_ITERATION in read_tail(path, _TAIL_BYTES) for path in files[1:])
             )
             moved = written != before.written or (
-                not iterates and _worked(busy[name] - before.ticks, now - before.looked_at)
+                not iterates
+                and (self._elsewhere or _worked(busy[name] - before.ticks, now - before.looked_at))
             )
             alive_at = now if moved else before.alive_at
             self._beats[name] = Beat(written, busy[name], now, alive_at, iterates)

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 from paceline.supervisor import procfs
 from paceline.supervisor.files import JobFolder, read_tail
+from paceline.supervisor.job import JobProcess
 from paceline.supervisor.procfs import ProcessEntry
 
 _RANK_VARIABLES = (b"RANK", b"OMPI_COMM_WORLD_RANK")
@@ -57,27 +58,41 @@ class Stack:
         return any(place in line for place in _WAITING for line in main)
 
 
-def rank_processes(pids: dict[int, str]) -> list[RankProcess]:
-    """Return the topmost Python of each rank below the job's processes, in the order of ranks."""
+def rank_processes(
+    pids: dict[int, str], processes: tuple[JobProcess, ...], marked: list[ProcessEntry]
+) -> list[RankProcess]:
+    """Return the topmost Python of each rank, in the order of ranks.
+
+    They are below the job's processes, by their pids; those in containers are only known by the
+    variables that mark them as the job's.
+    """
+    below = {entry.pid: name for pid, name in pids.items() for entry in _with_all_below(pid)}
+    names = {rank: process.name for process in processes for rank in process.ranks}
+    pythons = {entry.pid: entry for entry in marked if _is_python(entry.pid)}
     found: list[RankProcess] = []
-    children: dict[int, list[ProcessEntry]] = {}
-    for entry in procfs.all_entries():
-        if entry.alive:
-            children.setdefault(entry.parent, []).append(entry)
-    look = [
-        (entry, pids[entry.pid])
-        for entries in children.values()
-        for entry in entries
-        if entry.pid in pids
-    ]
-    while look:
-        entry, name = look.pop()
-        rank = _rank_of(entry.pid) if _is_python(entry.pid) else None
-        if rank is None:
-            look += [(child, name) for child in children.get(entry.pid, ())]
-        else:
+    for entry in pythons.values():
+        rank = _rank_of(entry.pid)
+        name = below.get(entry.pid) or (None if rank is None else names.get(rank))
+        if rank is not None and name is not None and not _under(entry, rank, pythons):
             found.append(RankProcess(entry, rank, name))
     return sorted(found, key=lambda item: item.rank)
+
+
+def _with_all_below(pid: int) -> Iterator[ProcessEntry]:
+    entry = procfs.entry_of(pid)
+    if entry is not None:
+        yield entry
+        yield from procfs.descendants(pid)
+
+
+def _under(entry: ProcessEntry, rank: int, pythons: dict[int, ProcessEntry]) -> bool:
+    """Whether a process above it is the same rank already, as above a worker that loads data."""
+    above = pythons.get(entry.parent)
+    while above is not None:
+        if _rank_of(above.pid) == rank:
+            return True
+        above = pythons.get(above.parent)
+    return False
 
 
 def _is_python(pid: int) -> bool:

@@ -27,6 +27,7 @@ from paceline.supervisor.job import (
     HUNG,
     INTERRUPTED,
     RUNNING,
+    STACKS_VARIABLE,
     STARTING,
     STOPPED,
     TIMEOUT,
@@ -82,7 +83,8 @@ class Supervisor:
         self._last_ended: float | None = None
         self._unsaved = True
         self._seen_at = time.monotonic()
-        self._pulse = Pulse(folder, job.processes, self._seen_at)
+        elsewhere = bool(job.endings)
+        self._pulse = Pulse(folder, job.processes, self._seen_at, elsewhere=elsewhere)
         self._watch: Watch | None = None
         self._state = JobState(
             job.job_id,
@@ -126,7 +128,7 @@ class Supervisor:
         env = {
             **os.environ,
             "PYTHONUNBUFFERED": "1",
-            "PYTHONFAULTHANDLER": "1",
+            STACKS_VARIABLE: "1",
             **process.env,
             **self._folder.variables(self._job.job_id),
         }
@@ -232,7 +234,9 @@ class Supervisor:
         names = sorted(silent, key=lambda name: -silences[name])
         # Settled before the ranks are asked: what their end does to others is no news any more.
         self._course = self._course.heading(HUNG, now, self._job.grace_s)
-        stacks = dump(self._folder, rank_processes(self._names))
+        variables = self._folder.variables(self._job.job_id)
+        ranks = rank_processes(self._names, self._job.processes, procfs.marked(variables))
+        stacks = dump(self._folder, ranks)
         failure = hang_failure(stacks, names, silences[names[0]])
         note(failure.reason)
         self._update(first_failure=failure, detail=failure.reason)

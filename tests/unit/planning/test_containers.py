@@ -29,7 +29,7 @@ def test_a_rank_in_a_container() -> None:
         "--volume", "/pkg:/pkg:ro", "--volume", "/work:/work", "--volume", "/jobs/r1:/jobs/r1",
         "--gpus", "all",
         "--env", "HF_TOKEN", "--env", "PACELINE_EVENTS", "--env", "PACELINE_JOB",
-        "--env", "PACELINE_OUT", "--env", "RANK",
+        "--env", "PACELINE_OUT", "--env", "PYTHONFAULTHANDLER", "--env", "RANK",
         "train:1", "python3", "train.py",
     )  # fmt: skip
     assert process.command.env == RANK.command.env
@@ -45,7 +45,7 @@ def test_sudo_lets_the_variables_through() -> None:
     plan = contained("r1", HostPlan(HOST, 0, (RANK,), place))
     assert plan.processes[0].command.argv[:4] == (
         "sudo",
-        "--preserve-env=HF_TOKEN,PACELINE_EVENTS,PACELINE_JOB,PACELINE_OUT,RANK",
+        "--preserve-env=HF_TOKEN,PACELINE_EVENTS,PACELINE_JOB,PACELINE_OUT,PYTHONFAULTHANDLER,RANK",
         "-n",
         "docker",
     )

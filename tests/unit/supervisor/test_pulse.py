@@ -64,6 +64,21 @@ def test_work_counts_until_iterations_are_reported(
     assert not found.hung(BOTH, 12.0, 12.0)
 
 
+def test_work_in_a_container_is_taken_for_granted(
+    folder: JobFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What cannot be seen computing is left alone until it has reported an iteration."""
+    monkeypatch.setattr(pulse, "ticks_below", lambda _: {"rank-0": 0})
+    found = Pulse(folder, (JobProcess("rank-0", ("x",), ranks=(0,)),), 0.0, elsewhere=True)
+    one = {10: "rank-0"}
+    found.look(one, 100.0)
+    assert not found.hung(frozenset(one.values()), 10.0, 100.0)
+    Path(folder.within("events", "rank-0.jsonl")).write_text(ITERATION)
+    found.look(one, 100.0)
+    found.look(one, 111.0)
+    assert found.hung(frozenset(one.values()), 10.0, 111.0)
+
+
 def test_waiting_is_no_work(folder: JobFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a poll now and then costs does not count."""
     found, ticks = watch(folder, monkeypatch)

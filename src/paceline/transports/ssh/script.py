@@ -11,6 +11,8 @@ from paceline.model.command import Command
 
 READ_AND_RUN = "exec /bin/sh -c 'IFS= read -r _pl_line && eval \"$_pl_line\"'"
 
+_NEWLINE = "_pl_n=$(printf '\\nx'); _pl_n=${_pl_n%x}"
+
 # Each is given its paths as $1, $2, …; what they print on stderr is shown to the user.
 WRITE_FILE = """set -e; umask 077; mkdir -p -- "$2"
 if [ -d "$1" ]; then echo "$1 is a folder" >&2; exit 1; fi
@@ -45,7 +47,9 @@ def first_line(command: Command, token: str) -> bytes:
     `ok` and the pid, or what is missing.
     """
     program = quote(command.argv[0])
-    steps = ["_pl_n=$(printf '\\nx'); _pl_n=${_pl_n%x}"]
+    words = (*command.argv, *command.plain_env().values(), command.cwd or "")
+    # Only where it is needed: it costs the host another process.
+    steps = [_NEWLINE] if any("\n" in word for word in words) else []
     if command.cwd is not None:
         steps.append(f"cd -- {quote(command.cwd)} 2>/dev/null || {_give_up(token, 'folder')}")
     steps += [f"export {name}={quote(value)}" for name, value in command.plain_env().items()]
