@@ -100,11 +100,12 @@ async def _check_hosts(spec: Spec) -> tuple[Check, ...]:
     async with open_workplace(wiring.provider, wiring.ground, store, SystemClock()) as place:
         checks: list[Check] = []
         bare = spec.runtime.kind == "bare"
-        for name, facts in place.facts.items():
+        jobs = await asyncio.gather(*(check_rehearsal_job(place, name) for name in place.facts))
+        for (name, facts), job in zip(place.facts.items(), jobs, strict=True):
             # What a venv or an image holds, only its making shows.
             needs_torch = spec.job.program is not None and bare
             checks += check_host(name, facts, needs_torch=needs_torch)
-            checks.append(await check_rehearsal_job(place, name))
+            checks.append(job)
         ends = ends_of(place)
         if spec.runtime.kind == "docker":
             checks += await asyncio.gather(*(check_engine(end) for end in ends))
