@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -155,6 +156,7 @@ def test_a_data_folder_that_may_not_be_read_is_named(terminal: Terminal) -> None
 
 def test_the_doctor_reports_what_is_wrong_with_its_own_home(terminal: Terminal) -> None:
     """A state folder that cannot be used is a finding, and the other checks are made."""
+    shutil.rmtree(terminal.home)
     terminal.home.write_text("a file where a folder should be")
     done = terminal.paceline("doctor", "--json")
     assert done.returncode == 3
