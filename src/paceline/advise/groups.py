@@ -50,8 +50,9 @@ class Group:
         nodes = {item.nodes for item in targets}
         batches = {item.batch_size for item in targets}
         procs = {item.procs_per_node for item in targets}
-        # A single host does not communicate at all: that is further away than half as many.
-        alone = target.nodes == 1 and 1 not in nodes
+        # A single host does not communicate at all: that is further away than half as many. Where
+        # communication is a guess anyway, its width has room for that.
+        alone = target.nodes == 1 and 1 not in nodes and len(nodes) > 1
         return Gap(
             nodes=_doublings(target.nodes, nodes) + alone,
             batch=_doublings(target.batch_size, batches),

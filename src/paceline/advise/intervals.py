@@ -28,14 +28,14 @@ class Widths:
     processes of a host. `same_family` and `other_family` are what another instance type costs.
     """
 
-    rest_steady: float = 0.009
-    rest_straggling: float = 0.050
-    launch_steady: float = 0.020
-    launch_straggling: float = 0.050
-    nodes: float = 0.020
-    nodes_guessed: float = 0.10
-    batch: float = 0.025
-    batch_partial: float = 0.035
+    rest_steady: float = 0.0085
+    rest_straggling: float = 0.047
+    launch_steady: float = 0.0185
+    launch_straggling: float = 0.047
+    nodes: float = 0.0185
+    nodes_guessed: float = 0.093
+    batch: float = 0.023
+    batch_partial: float = 0.033
     batch_guessed: float = 0.10
     procs: float = 0.10
     procs_guessed: float = 0.35
