@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from paceline.app.pairs import End
-from paceline.errors import EnvironmentFault, PacelineError
+from paceline.errors import EnvironmentFault, PacelineError, StorageError
 from paceline.model.calibration import (
     AllReduceTime,
     Calibration,
@@ -42,7 +42,8 @@ async def calibration_of(
     if known is not None and 0 <= now - known.measured_at < SITTING_S:
         return known
     found = await measure(ends, port, now)
-    kept.keep(key, found)
+    with contextlib.suppress(StorageError):  # it can be measured again
+        kept.keep(key, found)
     return found
 
 
