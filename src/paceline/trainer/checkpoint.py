@@ -98,6 +98,8 @@ def sum_path(path: Path) -> Path:
 
 def read_whole(path: Path) -> bytes:
     """Return the bytes of a checkpoint; DataError if they are not those that were written."""
+    if not path.exists():
+        raise DataError(f"there is no checkpoint {path}", hint="--resume auto looks for the newest")
     try:
         wanted = sum_path(path).read_text().split()[0]
         data = path.read_bytes()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -156,15 +157,15 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("training")
     group.add_argument("--num_epochs", type=_positive_int, help="epochs (also --epochs)")
     group.add_argument("--batch_size", type=_positive_int, help="images per step and process")
-    group.add_argument("--learning_rate", type=float, help="learning rate (also --lr)")
-    group.add_argument("--beta1", type=float, default=0.5, help="Adam's first decay")
+    group.add_argument("--learning_rate", type=_positive, help="learning rate (also --lr)")
+    group.add_argument("--beta1", type=_decay, default=0.5, help="Adam's first decay")
     group.add_argument("--nz", type=_positive_int, default=100, help="size of the latent vector")
     group.add_argument("--ngf", type=_positive_int, default=64, help="width of the generator")
     group.add_argument("--ndf", type=_positive_int, default=64, help="width of the discriminator")
     group.add_argument("--seed", type=int, default=0, help="seed of weights, order and noise")
     group.add_argument("--sync_batchnorm", action="store_true", help="statistics over all ranks")
     group.add_argument("--iterations", type=_positive_int, help="stop after N steps")
-    group.add_argument("--seconds", type=float, help="stop after S seconds of training")
+    group.add_argument("--seconds", type=_positive, help="stop after S seconds of training")
 
 
 def _add_machine(parser: argparse.ArgumentParser) -> None:
@@ -177,7 +178,7 @@ def _add_machine(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--timeout",
         dest="timeout_s",
-        type=float,
+        type=_positive,
         default=600.0,
         help="seconds that ranks wait for each other (600)",
     )
@@ -202,16 +203,44 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 
 
 def _positive_int(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError("must be 1 or more")
-    return value
+    return _at_least(1, text)
 
 
 def _whole(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError("must be 0 or more")
+    return _at_least(0, text)
+
+
+def _at_least(least: int, text: str) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = least - 1
+    if value < least:
+        raise argparse.ArgumentTypeError(f"{text!r} must be a whole number, {least} or more")
+    return value
+
+
+def _positive(text: str) -> float:
+    value = _number(text)
+    if value <= 0:
+        raise argparse.ArgumentTypeError(f"{text!r} must be more than 0")
+    return value
+
+
+def _decay(text: str) -> float:
+    value = _number(text)
+    if not 0 <= value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} must be from 0 up to, but not, 1")
+    return value
+
+
+def _number(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number that can be used here")
     return value
 
 
@@ -222,7 +251,3 @@ def _check(options: Options) -> None:
             f"--image_size {size}: a DCGAN doubles its images from 4x4",
             hint="use a power of two from 16 upwards; 64 is usual",
         )
-    if options.seconds is not None and options.seconds <= 0:
-        raise UsageError("--seconds must be more than 0")
-    if options.learning_rate <= 0:
-        raise UsageError("--learning_rate must be more than 0")

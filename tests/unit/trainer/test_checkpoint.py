@@ -148,3 +148,9 @@ def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
     """The error says which file it was."""
     with pytest.raises(DataError, match="absent"):
         read_whole(tmp_path / "absent.pt")
+
+
+def test_a_checkpoint_that_is_not_there_is_said(tmp_path: Path) -> None:
+    """The path that was asked for is named, not a file beside it."""
+    with pytest.raises(DataError, match=r"no checkpoint .*x\.pt$"):
+        checkpoint.read_whole(tmp_path / "x.pt")

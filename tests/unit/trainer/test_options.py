@@ -103,7 +103,12 @@ def test_output_goes_where_the_supervisor_says() -> None:
         "--image_size 48",
         "--image_size 8",
         "--seconds 0",
+        "--seconds inf",
         "--lr 0",
+        "--lr nan",
+        "--lr fast",
+        "--beta1 1",
+        "--timeout -1",
         "--checkpoint_every -1",
         "--batch 16",
     ],
@@ -112,6 +117,12 @@ def test_a_wrong_word_is_an_error_of_ours(words: str) -> None:
     """A flag that does not fit, or an abbreviation, raises UsageError."""
     with pytest.raises(UsageError):
         parse(words.split(), {})
+
+
+def test_a_wrong_number_is_named_with_what_is_wanted() -> None:
+    """The words are for people: no name of ours, no type."""
+    with pytest.raises(UsageError, match="--batch_size: 'many' must be a whole number, 1 or more"):
+        parse(["--batch_size", "many"], {})
 
 
 def test_a_classifier_takes_any_image_size() -> None:
