@@ -143,8 +143,8 @@ def spec_words(spec: Spec) -> bytes:
     """Return a spec as YAML, every default written out and its secrets hidden."""
     from ruamel.yaml import YAML  # noqa: PLC0415 - only a study that is opened needs it
 
-    # Its own file name, and not the folder's, must not become the name of what it describes.
     text = io.BytesIO()
+    text.write(b"# The spec of this study, every default written out; its secrets are left out.\n")
     YAML(typ="safe", pure=True).dump(to_plain(spec), text)
     return text.getvalue()
 

@@ -74,6 +74,9 @@ def measuring_command(found: Counsel) -> str | None:
         words += ["--samples", str(option.measured + 2)]
     for setting in grid_with(option, found.planned):
         words += ["-s", setting]
+    results = found.spec_path.parent.parent
+    if results != Path.cwd() / "paceline-results":
+        words += ["--results", _shown(results)]
     return shlex.join(words)
 
 
