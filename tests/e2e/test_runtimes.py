@@ -60,9 +60,9 @@ def hosts(
 def docker_spec(terminal: Terminal, hosts: tuple[SshHost, ...], **runtime: object) -> str:
     """Write a spec whose ranks run in the image of this machine; return its name."""
     options = [word for mount in machine_mounts() for word in ("--volume", mount)]
-    # A container asks the name servers of its host, and a lab has none: here, none answers at once.
-    options += ["--dns", "127.0.0.1"]
     words: dict[str, object] = {"kind": "docker", "image": MACHINE_IMAGE, "options": options}
+    # A container asks the name servers of its host, and a lab has none that answers.
+    words["env"] = {"RES_OPTIONS": "timeout:1 attempts:1"}
     words.update(runtime)
     terminal.file("spec.yaml", f"{cluster_text(hosts)}runtime: {json.dumps(words)}\n")
     return "spec.yaml"
