@@ -61,7 +61,7 @@ class Tutorial:
     def type(self, beginning: str, timeout_s: float = 300.0) -> subprocess.CompletedProcess[str]:
         """Type the next command of the page, which begins like this, and wait for its end."""
         return subprocess.run(
-            ["bash", "-c", self._next(beginning)],
+            ["bash", "-c", self.next_line(beginning)],
             cwd=self._terminal.folder, env=self._env(), stdin=subprocess.DEVNULL,
             capture_output=True, text=True, timeout=timeout_s, check=False,
         )  # fmt: skip
@@ -69,7 +69,7 @@ class Tutorial:
     def begin(self, beginning: str) -> subprocess.Popen[bytes]:
         """Type the next command into a terminal of its own, and return while that is open."""
         return subprocess.Popen(
-            ["bash", "-c", self._next(beginning)],
+            ["bash", "-c", self.next_line(beginning)],
             cwd=self._terminal.folder, env=self._env(), stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
@@ -83,7 +83,7 @@ class Tutorial:
     def skip(self, beginning: str, *, because: str) -> None:
         """Pass over a command that a test cannot run."""
         assert because
-        self._next(beginning)
+        self.next_line(beginning)
 
     def expect_end(self) -> None:
         """Fail where the page goes on."""
@@ -93,7 +93,8 @@ class Tutorial:
         """Return what the reader types for a word of the page."""
         return self._instead[of_the_page]
 
-    def _next(self, beginning: str) -> str:
+    def next_line(self, beginning: str) -> str:
+        """Return the next command, in the reader's own words, to be typed elsewhere."""
         line = self._left.pop(0)
         assert line.startswith(beginning), f"the page goes on with {line!r}"
         for old, new in self._instead.items():
