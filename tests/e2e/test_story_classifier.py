@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
+import os
+import signal
 import sys
+import urllib.request
 
 import pytest
 
@@ -42,5 +46,23 @@ def test_the_classifier_on_two_machines(tutorial: Tutorial) -> None:
     assert [line.partition(" done")[0] for line in own.splitlines() if "done" in line] == [
         f"epoch {epoch}" for epoch in range(5)
     ]
+    look_into_the_notebook(tutorial)
     assert "classifier" in tutorial.see("paceline ls")
     tutorial.expect_end()
+
+
+def look_into_the_notebook(tutorial: Tutorial) -> None:
+    """Open the notebook's address, press Ctrl-C, and end JupyterLab; it needs JupyterLab here."""
+    if importlib.util.find_spec("jupyterlab") is None:
+        tutorial.skip("paceline notebook", because="JupyterLab is not installed")
+        tutorial.skip("paceline notebook --stop", because="JupyterLab is not installed")
+        return
+    holding = tutorial.begin("paceline notebook examples")
+    assert holding.stdout is not None
+    address = holding.stdout.readline().decode().strip()
+    with urllib.request.urlopen(address, timeout=30) as page:  # noqa: S310 - our own loopback
+        assert "JupyterLab" in page.read().decode()
+    os.killpg(holding.pid, signal.SIGINT)
+    holding.stdout.close()
+    assert holding.wait(60) == 130
+    tutorial.see("paceline notebook --stop")

@@ -68,7 +68,8 @@ def close_the_terminal_after(tutorial: Tutorial, terminal: Terminal) -> None:
     """Type the line with `nohup`, and hang up once the study goes on."""
     shell = tutorial.begin("nohup paceline study")
     wait_until((terminal.folder / "paceline-results/experiment/plan.json").exists)
-    assert shell.wait(10) == 0
+    shell.communicate(timeout=60)
+    assert shell.returncode == 0
     os.killpg(shell.pid, signal.SIGHUP)
 
 

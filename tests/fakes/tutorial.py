@@ -12,16 +12,25 @@ from tests.fakes.terminal import Terminal
 
 ROOT = Path(__file__).resolve().parents[2]
 STORIES = ROOT / "docs" / "stories"
+RENTED = "On rented machines"
 _PROMPT = "$ "
 _MORE = "\\"
 
 
 def commands_of(page: Path) -> list[str]:
     """Return the commands of a page's console blocks, continued lines joined."""
-    found: list[str] = []
+    return [command for chapter in chapters_of(page).values() for command in chapter]
+
+
+def chapters_of(page: Path) -> dict[str, list[str]]:
+    """Return the commands of a page by the titles of its chapters."""
+    chapters: dict[str, list[str]] = {"": []}
+    found = chapters[""]
     inside = going_on = False
     for line in page.read_text().splitlines():
-        if line.startswith("```"):
+        if line.startswith("## ") and not inside:
+            found = chapters.setdefault(line.removeprefix("## "), [])
+        elif line.startswith("```"):
             inside, going_on = line == "```console", False
         elif inside and going_on:
             found[-1] = f"{found[-1].removesuffix(_MORE).rstrip()} {line.strip()}"
@@ -29,17 +38,26 @@ def commands_of(page: Path) -> list[str]:
         elif inside and line.startswith(_PROMPT):
             found.append(line.removeprefix(_PROMPT).rstrip())
             going_on = line.endswith(_MORE)
-    return found
+    return chapters
 
 
 class Tutorial:
     """A reader at a terminal, who types the commands of a page one after the other.
 
-    `instead` has the reader's own words for those of the page, such as addresses.
+    `instead` has the reader's own words for those of the page, such as addresses. A page has a
+    chapter for those who rent their machines, and the others for those who have some.
     """
 
-    def __init__(self, name: str, terminal: Terminal, instead: Mapping[str, str]) -> None:
-        self._left = commands_of(STORIES / f"{name}.md")
+    def __init__(
+        self, name: str, terminal: Terminal, instead: Mapping[str, str], *, rented: bool = False
+    ) -> None:
+        chapters = chapters_of(STORIES / f"{name}.md")
+        self._left = [
+            command
+            for title, commands in chapters.items()
+            for command in commands
+            if (title == RENTED) == rented
+        ]
         self._terminal = terminal
         self._instead = instead
         (terminal.folder / "examples").mkdir(exist_ok=True)
@@ -71,7 +89,7 @@ class Tutorial:
         return subprocess.Popen(
             ["bash", "-c", self.next_line(beginning)],
             cwd=self._terminal.folder, env=self._env(), stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
 
     def see(self, beginning: str, timeout_s: float = 300.0) -> str:
