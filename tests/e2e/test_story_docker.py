@@ -6,7 +6,6 @@ import json
 import shutil
 import subprocess
 import threading
-from collections.abc import Iterator
 
 import pytest
 
@@ -16,39 +15,31 @@ from paceline.rehearsal.python_image import PYTHON_IMAGE, load_python_image
 from tests.fakes.cifar import write_cifar
 from tests.fakes.terminal import Terminal
 from tests.fakes.tutorial import ROOT, Tutorial
-from tests.lab import engines_of, lab_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.torch]
 pytest.importorskip("torch")
 PAGE = "172.31.71.56"
-MACHINES = 4
+MACHINES = 2  # stand for the page's four: CI has two cores
 IMAGES = 16 * 2 * MACHINES  # one batch for each rank
 # A container asks the name servers of its host, and a lab has none that answers.
 QUICK = {"RES_OPTIONS": "timeout:1 attempts:1"}
 
 
 @pytest.fixture
-def machines(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[tuple[tuple[SshHost, ...], tuple[Engine, ...]]]:
-    """Return four hosts with a docker engine each; the first can build from a Python image."""
-    with (
-        lab_of(MACHINES, tmp_path_factory.mktemp("four")) as hosts,
-        engines_of(hosts) as engines,
-    ):
-        load_python_image(engines[0])
-        yield hosts, engines
-
-
-@pytest.fixture
 def tutorial(
-    machines: tuple[tuple[SshHost, ...], tuple[Engine, ...]], terminal: Terminal
+    docker_lab: tuple[SshHost, ...], engines: tuple[Engine, ...], terminal: Terminal
 ) -> Tutorial:
-    """Return the page, read by somebody whose four hosts answer to a key of their ssh config."""
-    hosts, _ = machines
+    """Return the page, read by somebody with two machines, whose first can build the image."""
+    hosts = docker_lab
+    load_python_image(engines[0])
     shutil.copy(ROOT / "dist_dcgan.py", terminal.folder)
     write_cifar(terminal.folder / "cifar10", IMAGES)
-    words = {f"203.0.113.1{number}": host.address for number, host in enumerate(hosts)}
+    words = {
+        ",203.0.113.12,203.0.113.13": "",
+        "203.0.113.10": hosts[0].address,
+        "203.0.113.11": hosts[1].address,
+        "--nnodes=4": f"--nnodes={MACHINES}",
+    }
     # Names do not resolve in a lab; on EC2 they lead to the private address.
     by_hand = "--env OMP_NUM_THREADS=1 --env GLOO_SOCKET_IFNAME=eth0"
     by_hand += "".join(f" --env '{name}={value}'" for name, value in QUICK.items())
@@ -67,6 +58,7 @@ def tutorial(
     made.example(
         "four-docker.yaml",
         {
+            ", 203.0.113.12, 203.0.113.13": "",
             "../Dockerfile": str(ROOT / "Dockerfile"),
             "image: dist_dcgan": "image: dist_dcgan\n  build_on: host\n"
             f"  build_args: {json.dumps(base)}\n"
@@ -80,22 +72,28 @@ def tutorial(
 
 def test_four_machines_with_docker(
     tutorial: Tutorial,
-    machines: tuple[tuple[SshHost, ...], tuple[Engine, ...]],
+    docker_lab: tuple[SshHost, ...],
+    engines: tuple[Engine, ...],
 ) -> None:
-    """Eight ranks train in containers and their pictures come home; so does the long way."""
-    hosts, engines = machines
-    assert "pairs: 4 hosts reach each other" in tutorial.see("paceline doctor")
+    """All ranks train in containers and their pictures come home; the long way works as well."""
+    hosts = docker_lab
+    assert f"pairs: {MACHINES} hosts reach each other" in tutorial.see("paceline doctor")
     said = tutorial.see("paceline train", timeout_s=500)
     assert sum("Epoch 0 took" in line for line in said.splitlines()) == 2 * MACHINES
-    assert "fake_samples_rank_7_epoch_0_iter_0.png" in tutorial.see("ls paceline-results").split()
+    assert (
+        f"fake_samples_rank_{2 * MACHINES - 1}_epoch_0_iter_0.png"
+        in tutorial.see("ls paceline-results").split()
+    )
     assert [made.containers() for made in engines] == [[]] * MACHINES
     tutorial.skip("paceline data fetch", because="the set is made for the test")
     tutorial.see("paceline exec")
     tutorial.see("paceline cp")
     tutorial.see("paceline cp")
     lines = [tutorial.next_line("sudo docker run") for _ in hosts]
+    tutorial.skip("sudo docker run", because="there are only two machines")
+    tutorial.skip("sudo docker run", because="there are only two machines")
     took = in_terminals(hosts, lines)
-    assert sum("Epoch 0 took" in line for line in took.splitlines()) == 2 * MACHINES
+    assert sum("Epoch 0 took" in line for line in took.splitlines()) == 2 * MACHINES, took
     for rank, host in enumerate(hosts):
         assert list((host.home / "dcgan").glob(f"fake_samples_rank_{2 * rank}_*.png"))
     tutorial.see("paceline ls")
