@@ -61,6 +61,10 @@ def test_a_machine_is_what_its_user_data_says(tenant: Tenant, pair: tuple[str, s
     address = tenant.facts(first)["PrivateIpAddress"]
     assert tenant.run(first, "hostname") == f"ip-{address.replace('.', '-')}"
     assert "cloud-init finished" in tenant.console(first)
+    second = tenant.facts(pair[1])["PrivateIpAddress"]
+    name = f"ip-{second.replace('.', '-')}.ec2.internal"
+    assert tenant.run(first, f"getent hosts {second}").split()[1] == name
+    assert tenant.run(first, f"getent hosts {name}").split()[0] == second
 
 
 def test_a_wrong_host_key_is_noticed(tenant: Tenant, pair: tuple[str, str]) -> None:
@@ -160,7 +164,8 @@ def test_an_image_keeps_what_was_installed(tenant: Tenant, pair: tuple[str, str]
 
 def test_a_shutdown_from_inside_is_seen_by_the_api(tenant: Tenant) -> None:
     """A timed shutdown stops one machine and terminates another, as each was launched."""
-    runcmd = ["systemd-run --on-active=1 --unit=expiry shutdown -P now"]
+    timer = ("systemd-run", "--unit=expiry", "--on-active=1s", "--timer-property=AccuracySec=1s")
+    runcmd = [[*timer, "/sbin/shutdown", "-P", "now"]]
     (stops,) = tenant.launch(data={"runcmd": runcmd})
     (ends,) = tenant.launch(data={"runcmd": runcmd}, InstanceInitiatedShutdownBehavior="terminate")
     until(lambda: tenant.state(stops) == "stopped")

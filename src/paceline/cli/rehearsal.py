@@ -86,7 +86,7 @@ def render(found: RehearsalStatus, now: float) -> str:
     rows = [("NAME", "ID", "TYPE", "ZONE", "STATE", "PRIVATE", "PUBLIC", "NOTE")]
     rows += [
         (
-            str(one["name"] or ""), one["id"], one["type"], one["zone"], one["state"],
+            one["name"], one["id"], one["type"], one["zone"], one["state"],
             one["private_address"], one["public_address"] or "", _note(one),
         )
         for one in found.machines

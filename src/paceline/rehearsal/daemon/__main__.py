@@ -63,12 +63,13 @@ class Daemon:
 
     def _status(self) -> Mapping[str, Any]:
         emulator, keeper = self._rehearsal.emulator, self._rehearsal.keeper
+        names = self._faults.names()
         bodies = {body.machine.instance_id: body for body in keeper.bodies()}
         return {
             "machines": [
                 {
                     "id": item.id,
-                    "name": emulator.name_of(item.id),
+                    "name": names[item.id][0],
                     "type": item.instance_type,
                     "zone": item.zone,
                     "state": item.state,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,8 @@ from paceline.rehearsal.machines.rates import read_rate_mbit
 from paceline.rehearsal.machines.rehearsal import Rehearsal
 
 Undo = Callable[[], None]
+# What Paceline's own clusters are marked with: their hosts are called node0, node1, …
+_CLUSTER_TAG = "paceline:cluster"
 
 
 @dataclass(frozen=True)
@@ -116,17 +119,28 @@ class Faults:
 
     def _host(self, name: str) -> tuple[Instance, Body]:
         """Return the machine that has an id, an address or a name."""
-        named = [item for item in self._emulator.instances() if name in self._names(item)]
+        names = self.names()
+        named = [item for item in self._emulator.instances() if name in names[item.id]]
         if len(named) != 1:
-            known = ", ".join(sorted(self._names(one)[0] for one in self._emulator.instances()))
+            known = ", ".join(sorted(words[0] for words in names.values()))
             problem = "several machines are" if named else "no machine is"
             raise NotFound(f"{problem} called {name}", hint=f"there are: {known or 'none'}")
         return named[0], self._rehearsal.keeper.body(named[0].id)
 
-    def _names(self, instance: Instance) -> list[str]:
-        tagged = self._emulator.name_of(instance.id)
-        addresses = [instance.private_address, instance.public_address]
-        return [one for one in (tagged, instance.id, *addresses) if one]
+    def names(self) -> dict[str, list[str]]:
+        """Return what each machine is called: in its cluster first, then by tag, id, address."""
+        found: dict[str, list[str]] = {}
+        members: Counter[str] = Counter()
+        for item in self._emulator.instances():
+            tags = self._emulator.tags_of(item.id)
+            cluster = tags.get(_CLUSTER_TAG)
+            words = [tags.get("Name"), item.id, item.private_address, item.public_address]
+            if cluster is not None:
+                number = members[cluster]
+                members[cluster] += 1
+                words = [f"node{number}", f"{cluster}/node{number}", *words]
+            found[item.id] = [word for word in words if word]
+        return found
 
 
 KINDS: dict[str, Kind] = {

@@ -98,10 +98,10 @@ class Emulator:
                 found += list(region.living())
             return found
 
-    def name_of(self, instance_id: str) -> str | None:
-        """Return the name that an instance is tagged with."""
+    def tags_of(self, instance_id: str) -> dict[str, str]:
+        """Return the tags of an instance."""
         with self.door.lock:
-            return self._home_of(instance_id).tags.get(instance_id, {}).get("Name")
+            return dict(self._home_of(instance_id).tags.get(instance_id, {}))
 
     def settle(self) -> None:
         """Let what is due happen, also while nobody calls."""

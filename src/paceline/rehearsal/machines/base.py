@@ -17,6 +17,7 @@ from pathlib import Path
 
 from paceline.errors import EnvironmentFault
 from paceline.rehearsal.machines.registry import MIRROR
+from paceline.rehearsal.machines.rules import NAMES_ADDRESS
 
 # What is there for all programs; everything else of the root folder is hidden.
 _SHOWN = ("bin", "etc", "lib", "lib32", "lib64", "libx32", "opt", "sbin", "usr", "var")
@@ -116,7 +117,7 @@ def _write_settings(etc: Path) -> None:
         ("sudoers", _SUDOERS, 0o440),
         ("hostname", "localhost\n", 0o644),
         ("hosts", "127.0.0.1 localhost\n", 0o644),
-        ("resolv.conf", "options timeout:1 attempts:1\n", 0o644),
+        ("resolv.conf", f"nameserver {NAMES_ADDRESS}\noptions timeout:1 attempts:2\n", 0o644),
         ("fstab", "", 0o644),
         ("environment", "", 0o644),
         # Whatever there is to install is on this machine already: there is no way out.

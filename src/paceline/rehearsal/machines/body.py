@@ -25,6 +25,7 @@ from paceline.rehearsal.machines.ground import Ground
 from paceline.rehearsal.machines.images import DOCKER, UPPER
 from paceline.rehearsal.machines.inside import init
 from paceline.rehearsal.machines.journal import Item
+from paceline.rehearsal.machines.names import domain_of
 from paceline.rehearsal.machines.sweeping import take_away
 from paceline.rehearsal.machines.userdata import read_user_data
 from paceline.rehearsal.machines.wires import Wire
@@ -231,10 +232,10 @@ class Body:
     def _remove(self) -> None:
         self._meant_to_end = True
         self._kill()
-        items = self._items()
-        for item in items:
-            take_away(item)
         attempt(("ip", "-n", self.wire.router, "link", "del", self.wire.link))
+        items = self._items()
+        for item in reversed(items):
+            take_away(item)
         self._ground.journal.strike(items)
 
     # --- what its first process is told -----------------------------------------------------------
@@ -265,11 +266,6 @@ class Body:
             ],
             "sshd": find_sshd(),
         }  # fmt: skip
-
-
-def domain_of(region: str) -> str:
-    """Return the domain that EC2 gives to the names of machines."""
-    return "ec2.internal" if region == "us-east-1" else f"{region}.compute.internal"
 
 
 def _first_process(launcher: int) -> procfs.ProcessEntry | None:

@@ -1,4 +1,4 @@
-"""Serving HTTP in another network namespace than our own."""
+"""Serving in another network namespace than our own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ def serve_in(
     """Answer at an address of another namespace, in threads of this process."""
     server = ThreadingHTTPServer(address, handler, bind_and_activate=False)
     server.socket.close()
-    server.socket = _listen_in(namespace, address)
+    server.socket = bind_in(namespace, address, socket.SOCK_STREAM)
+    server.socket.listen(64)
     server.daemon_threads = True
     threading.Thread(
         target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True
@@ -27,13 +28,15 @@ def serve_in(
     return server
 
 
-def _listen_in(namespace: str, address: Address) -> socket.socket:
+def bind_in(
+    namespace: str, address: Address, kind: socket.SocketKind = socket.SOCK_DGRAM
+) -> socket.socket:
     """Open a socket in another network namespace, where it stays."""
     made: list[socket.socket | OSError] = []
 
     def act() -> None:
         try:
-            made.append(_enter_and_listen(namespace, address))
+            made.append(_enter_and_bind(namespace, address, kind))
         except OSError as error:
             made.append(error)
 
@@ -47,7 +50,7 @@ def _listen_in(namespace: str, address: Address) -> socket.socket:
     return result
 
 
-def _enter_and_listen(namespace: str, address: Address) -> socket.socket:
+def _enter_and_bind(namespace: str, address: Address, kind: socket.SocketKind) -> socket.socket:
     libc = ctypes.CDLL(None, use_errno=True)
     handle = os.open(Path("/run/netns", namespace), os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -56,8 +59,7 @@ def _enter_and_listen(namespace: str, address: Address) -> socket.socket:
             raise OSError(code, os.strerror(code), namespace)
     finally:
         os.close(handle)
-    listener = socket.socket()
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind(address)
-    listener.listen(64)
-    return listener
+    made = socket.socket(socket.AF_INET, kind)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    made.bind(address)
+    return made

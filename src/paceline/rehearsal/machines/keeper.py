@@ -16,12 +16,13 @@ from typing import Any
 from paceline.errors import EnvironmentFault, NotFound
 from paceline.rehearsal.emulator.keeper import Guard, Machine
 from paceline.rehearsal.machines.base import make_base
-from paceline.rehearsal.machines.body import Body, domain_of
+from paceline.rehearsal.machines.body import Body
 from paceline.rehearsal.machines.commands import run, run_all
 from paceline.rehearsal.machines.ground import Ground
 from paceline.rehearsal.machines.grouping import folders_of
 from paceline.rehearsal.machines.journal import Item
 from paceline.rehearsal.machines.metadata import MetadataServer, facts_of
+from paceline.rehearsal.machines.names import NameServer, domain_of
 from paceline.rehearsal.machines.registry import Registry, Stock
 from paceline.rehearsal.machines.rules import rule_set
 from paceline.rehearsal.machines.sweeping import take_away
@@ -33,12 +34,11 @@ _GONE_WITHIN_S = 60.0
 
 @dataclass
 class _Place:
-    """A region on this machine: its router, its metadata server, the addresses that are free."""
+    """A region on this machine: its router, what answers there, the addresses that are free."""
 
     router: Router
     lock: TextIOWrapper
-    metadata: MetadataServer
-    registry: Registry
+    servers: tuple[MetadataServer | Registry | NameServer, ...]
     free: list[str] = field(default_factory=list)
 
 
@@ -167,8 +167,8 @@ class HostKeeper:
             body.join(max(0.0, deadline - time.monotonic()))
         with self._lock:
             for place in self._regions.values():
-                place.metadata.close()
-                place.registry.close()
+                for server in place.servers:
+                    server.close()
             places = tuple(self._regions.values())
             self._regions.clear()
         held = self._ground.journal.held()
@@ -196,9 +196,12 @@ class HostKeeper:
             (Item("file", lock.name), Item("link", router.link), Item("namespace", namespace))
         )
         run_all(router.build())
-        server = MetadataServer(namespace, lambda address: self._facts(region, address))
-        registry = Registry(namespace, self._stock)
-        return _Place(router, lock, server, registry, list(router.public_addresses))
+        servers = (
+            MetadataServer(namespace, lambda address: self._facts(region, address)),
+            Registry(namespace, self._stock),
+            NameServer(namespace, region),
+        )
+        return _Place(router, lock, servers, list(router.public_addresses))
 
     def _facts(self, region: str, address: str) -> tuple[dict[str, str], bool] | None:
         for body in self.bodies():

@@ -12,6 +12,7 @@ from paceline.rehearsal.emulator.keeper import Group, Guard, Permission
 
 UPLINK = "outside"
 METADATA_ADDRESS = "169.254.169.254"
+NAMES_ADDRESS = "169.254.169.253"
 METADATA_PORT, REGISTRY_PORT = 80, 5000
 # Of packets that were sent to a public address: group rules do not hold for those.
 _VIA_PUBLIC = "1"
@@ -109,11 +110,13 @@ def _forward(guard: Guard, combinations: list[tuple[str, ...]]) -> Iterator[str]
 
 
 def _input() -> Iterator[str]:
-    """Let machines ask for their metadata, and nobody for anything else."""
+    """Let machines ask for their metadata and for names, and nobody for anything else."""
     yield "type filter hook input priority 0; policy drop;"
     yield "ct state established,related accept"
     ports = f"{{ {METADATA_PORT}, {REGISTRY_PORT} }}"
     yield f"iifname != {UPLINK} ip daddr {METADATA_ADDRESS} tcp dport {ports} accept"
+    yield f"iifname != {UPLINK} ip daddr {NAMES_ADDRESS} udp dport 53 accept"
+    yield f"iifname != {UPLINK} ip daddr {NAMES_ADDRESS} reject"
     yield "icmp type echo-request accept"
 
 

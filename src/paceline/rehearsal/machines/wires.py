@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 
-from paceline.rehearsal.machines.rules import METADATA_ADDRESS, UPLINK
+from paceline.rehearsal.machines.rules import METADATA_ADDRESS, NAMES_ADDRESS, UPLINK
 
 Command = tuple[str, ...]
 INTERFACE = "eth0"
@@ -73,6 +73,7 @@ class Router:
             (*inside, "link", "set", "lo", "up"),
             (*inside, "addr", "add", f"{gate}/30", "dev", UPLINK),
             (*inside, "addr", "add", f"{METADATA_ADDRESS}/32", "dev", "lo"),
+            (*inside, "addr", "add", f"{NAMES_ADDRESS}/32", "dev", "lo"),
             (*inside, "link", "set", UPLINK, "up"),
             (*inside, "route", "replace", f"{self.caller}/32", "via", self.near_end, "dev", UPLINK,
              "onlink"),
@@ -107,7 +108,8 @@ class Wire:
              "peer", "name", INTERFACE, "mtu", _JUMBO, "netns", self.namespace),
             (*router, "addr", "add", f"{self.gateway}/32", "dev", self.link),
             (*router, "link", "set", self.link, "up"),
-            (*router, "route", "add", f"{self.address}/32", "dev", self.link),
+            # Somebody who is just going away may have had the address until now.
+            self.restore(),
             (*inside, "link", "set", "lo", "up"),
             # Neighbours are reached by way of the router too: no route to the subnet itself.
             (*inside, "addr", "add", f"{self.address}/{prefix}", "dev", INTERFACE,
@@ -139,7 +141,7 @@ class Wire:
         return ("ip", "-n", self.router, "link", "set", self.link, state)
 
     def restore(self) -> Command:
-        """Return the command that brings back the route, which goes away with a cut link."""
+        """Return the command that leads to the machine; its route goes away with a cut link."""
         return ("ip", "-n", self.router, "route", "replace", f"{self.address}/32",
                 "dev", self.link)  # fmt: skip
 

@@ -40,3 +40,11 @@ def test_a_machine_reaches_its_neighbours_through_the_router() -> None:
     commands = wire.build()
     assert ("ip", "-n", "m", "route", "add", "default", "via", "172.31.16.1") in commands
     assert any("noprefixroute" in command for command in commands)
+
+
+def test_an_address_may_be_taken_over() -> None:
+    """A machine that is still being removed does not keep the next one from its address."""
+    first, second = (Wire("m", "r", link, "172.31.16.5", "172.31.16.0/20") for link in ("a", "b"))
+    for wire in (first, second):
+        routes = [words for words in wire.build() if "route" in words and "172.31.16.5/32" in words]
+        assert routes == [("ip", "-n", "r", "route", "replace", "172.31.16.5/32", "dev", wire.link)]
