@@ -3,8 +3,9 @@
 python benchmarks/first_step_hosts.py [rounds]
 
 The hosts are network namespaces with a real sshd each, so this needs root. By hand means: one
-rank on each host, started there with its variables set, without SSH. Cold is a whole `paceline
-train`; warm is a run on hosts that are connected already, as within a study.
+rank on each host, started there with its variables set, without SSH. One thread each: both hosts
+share the cores of this machine. Cold is a whole `paceline train`; warm is a run on hosts that are
+connected already, as within a study.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def by_hand(hosts: Sequence[SshHost]) -> float:
             env={
                 **os.environ, "RANK": str(rank), "LOCAL_RANK": "0", "WORLD_SIZE": "2",
                 "LOCAL_WORLD_SIZE": "1", "MASTER_ADDR": hosts[0].address, "MASTER_PORT": PORT,
-                "GLOO_SOCKET_IFNAME": "eth0", "OMP_NUM_THREADS": "2",
+                "GLOO_SOCKET_IFNAME": "eth0", "OMP_NUM_THREADS": "1",
                 "PACELINE_EVENTS": str(folder), "RES_OPTIONS": "timeout:1 attempts:1",
             },
         )
@@ -100,7 +101,8 @@ def spec_of(hosts: Sequence[SshHost], folder: Path) -> Path:
     path = folder / "spec.yaml"
     path.write_text(
         f"cluster:\n  provider: hosts\n  hosts:\n{entries}"
-        f"runtime: {{python: {sys.executable}}}\njob: {{program: dcgan, args: {{{flags}}}}}\n"
+        f"runtime: {{python: {sys.executable}}}\n"
+        f"job: {{program: dcgan, threads: 1, args: {{{flags}}}}}\n"
     )
     return path
 
