@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -123,7 +124,9 @@ def shell(
     has_client = shutil.which("ssh") is not None
     # Rented hosts need nothing of the user's own settings, and must not be led astray by them.
     config = "none" if provider.name == "ec2" else None
-    argv = ssh_argv(chosen, trust, command, config=config) if has_client else ()
+    at_terminal = sys.stdin is not None and sys.stdin.isatty()
+    line = ssh_argv(chosen, trust, command, config=config, terminal=at_terminal)
+    argv = line if has_client else ()
     return Shell(chosen, argv, lambda: _open_here(provider, chosen, command))
 
 

@@ -41,11 +41,17 @@ class Trust:
 
 
 def ssh_argv(
-    host: Host, trust: Trust, command: Sequence[str] = (), *, config: str | None = None
+    host: Host,
+    trust: Trust,
+    command: Sequence[str] = (),
+    *,
+    config: str | None = None,
+    terminal: bool = True,
 ) -> tuple[str, ...]:
-    """Return the words that open a shell on a host, or run a command there with a terminal.
+    """Return the words that open a shell on a host, or run a command there.
 
-    `config` replaces the user's ssh config; `none` is the word for no config.
+    `config` replaces the user's ssh config; `none` is the word for no config. A command gets a
+    `terminal` where we have one ourselves.
     """
     access = host.ssh or SshAccess()
     options = [
@@ -58,7 +64,7 @@ def ssh_argv(
         options.append(f"ProxyCommand={_through(access, trust, config)}")
     words = [*_opening(access, config), *_settings(options)]
     if command:
-        words.append("-t")
+        words.append("-t" if terminal else "-T")
     words += ["--", host.address]
     # The far shell joins and splits again whatever it is given.
     return (*words, shlex.join(command)) if command else tuple(words)

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import os
 import shlex
-import shutil
 import signal
 import sys
 from collections.abc import AsyncIterator, Sequence
@@ -31,7 +30,7 @@ async def converse(link: Transport, command: Sequence[str] = ()) -> int:
             shlex.join(command) if command else None,
             encoding=None,
             term_type=os.environ.get("TERM", "xterm") if at_terminal else None,
-            term_size=shutil.get_terminal_size() if at_terminal else (0, 0),
+            term_size=_window() if at_terminal else (0, 0),
             stderr=asyncssh.STDOUT if at_terminal else asyncssh.PIPE,
         )
     except (OSError, asyncssh.Error) as error:
@@ -44,6 +43,12 @@ async def converse(link: Transport, command: Sequence[str] = ()) -> int:
         await process.wait_closed()
     status = process.returncode
     return 255 if status is None else status
+
+
+def _window() -> tuple[int, int]:
+    """Return the columns and lines of our terminal, as it is now and not as variables say."""
+    size = os.get_terminal_size(sys.stdin.fileno())
+    return size.columns, size.lines
 
 
 async def _pass_on(reader: asyncssh.SSHReader[bytes], descriptor: int) -> None:
@@ -74,7 +79,7 @@ async def _raw_terminal(
             process.stdin.write_eof()
 
     def resized() -> None:
-        process.change_terminal_size(*shutil.get_terminal_size())
+        process.change_terminal_size(*_window())
 
     try:
         if before is not None:

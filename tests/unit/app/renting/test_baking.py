@@ -17,7 +17,14 @@ from paceline.app.renting import Desk
 from paceline.app.teardown import take_down
 from paceline.errors import AlreadyThere, EnvironmentFault, NotFound
 from paceline.model.host import Cluster
-from paceline.planning.ec2.baking import builder_key
+from paceline.planning.ec2.baking import (
+    builder_key,
+    create_image,
+    give_name,
+    image_by_id,
+    snapshot_ids,
+    take_from_cluster,
+)
 from paceline.providers.ec2 import Ec2Cloud
 from paceline.rehearsal.emulator import Emulator, Inventory
 from tests.fakes.baking_scenes import NAME, nothing
@@ -112,6 +119,20 @@ class Oven:
         assert self.zygote.run(scene, folder=self.home) == 0
         return len(self.emulator.calls.all())
 
+    def shelve(self) -> None:
+        """Put an image onto the shelf as a bake would, but without a builder of our own."""
+        asyncio.run(self._shelve())
+
+    async def _shelve(self) -> None:
+        cloud = self.survivor.cloud
+        foreign = next(iter(self.before["instances"])).partition("/")[2]
+        request = create_image(BUILDER, foreign, NAME, 4e9)
+        image_id = (await cloud.call(request))["ImageId"]
+        image = (await cloud.call(image_by_id(image_id)))["Images"][0]
+        ids = (image_id, *snapshot_ids(image))
+        await cloud.call(give_name(ids, NAME, "ubuntu"))
+        await cloud.call(take_from_cluster(ids))
+
     def clear(self) -> None:
         """Do what somebody does who finds half a bake: take the builder down, and the image."""
         asyncio.run(take_down(self.survivor, BUILDER))
@@ -178,10 +199,10 @@ def test_bake_goes_on_where_it_was_killed(oven: Oven) -> None:
 @pytest.mark.e2e
 def test_killed_at_every_call_of_bake_rm(oven: Oven, record_property: Tell) -> None:
     """Wherever it is killed, the same command again removes the rest."""
-    assert oven.zygote.run(BAKE, folder=oven.home) == 0
+    oven.shelve()
     moments = list(points(oven.calls(REMOVE)))
     for point in moments:
-        assert oven.zygote.run(BAKE, folder=oven.home) == 0
+        oven.shelve()
         with point.armed(oven.emulator):
             oven.zygote.must_die(REMOVE, folder=oven.home)
         oven.clear()
