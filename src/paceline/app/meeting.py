@@ -26,6 +26,7 @@ USER_KEY, BOOT_KEY = "user", "host"
 _AT_ONCE = 48
 _PROBE = Command(("true",))
 _COMMAND_S = 30.0
+_LOOK_AGAIN_S = 2.0
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,11 @@ class Meeting:
             if met == len(ids):
                 return machines
             if len(self._tasks) == len(ids):
-                await asyncio.wait(self._tasks.values(), return_when=asyncio.FIRST_EXCEPTION)
+                # All run, and we knock at their doors; now and then we look whether one has ended.
+                knocking = self._tasks.values()
+                await asyncio.wait(
+                    knocking, timeout=_LOOK_AGAIN_S, return_when=asyncio.FIRST_EXCEPTION
+                )
                 continue
             if desk.clock.monotonic() >= until:
                 raise self._never_ran(ids, machines)

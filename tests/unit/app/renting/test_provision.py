@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from paceline.api.wiring import SystemClock
 from paceline.app.fleet import find_cluster
 from paceline.app.meeting import Patience
 from paceline.app.provision import bring_up, plan_up
@@ -342,6 +343,29 @@ def test_a_host_that_ends_while_it_is_waited_for(
 
     with pytest.raises(CloudError, match=r"2 of 2 hosts ended .*Internal error on launch"):
         asyncio.run(bring_up(replace(desk, watcher=Watcher()), wish(2)))
+    assert emulator.inventory() == strangers
+
+
+def test_a_host_that_ends_while_we_knock(
+    emulator: Emulator, desk: Desk, world: SshWorld, strangers: Inventory
+) -> None:
+    """A host that runs, does not answer yet, and ends: we say so at once, and do not wait on."""
+    world.silent = {"54.144.0.6"}
+    region = emulator.regions[emulator.region]
+
+    class Watcher:
+        def step(self, text: str) -> None:
+            del text
+
+        def progress(self, done: int, total: int, what: str) -> None:
+            del total, what
+            for item in emulator.instances() if done == 1 else ():
+                if item.public_address in world.silent:
+                    region.terminate(item, "Client.InstanceInitiatedShutdown", "It shut down")
+
+    clock = SystemClock()  # by a hurried one, minutes would have passed before anybody looks
+    with pytest.raises(CloudError, match=r"1 of 2 hosts ended .*It shut down"):
+        asyncio.run(bring_up(replace(desk, watcher=Watcher(), clock=clock), wish(2)))
     assert emulator.inventory() == strangers
 
 
