@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
@@ -110,7 +111,7 @@ def test_ten_starts_leave_nothing(home: Path) -> None:
     for turn in range(10):
         card, new = start(folder, "1gbit")
         assert new
-        if turn % 3 == 0:
+        if turn in {0, 9}:
             launched(card, 1)
         assert stop(folder)
         assert leaves_of(letters_of(card), home) == []
@@ -131,18 +132,39 @@ def test_faults_happen_and_are_undone(home: Path) -> None:
         ("throttle", "1.0"),
     ):
         assert paceline(home, "rehearsal", "fault", *words).returncode == 0, words
+    assert "rate 50Mbit" in _inside(card, "tc", "qdisc", "show", "dev", "eth0")
+    assert "NO-CARRIER" in _inside(card, "ip", "link", "show", "eth0")
     assert "in force: throttle 1.0" in paceline(home, "rehearsal", "status").stdout
     with pytest.raises(ClientError, match="RequestLimitExceeded"):
         ec2.describe_instances()
     for undo in (["throttle", "1.0"], ["cut", one], ["slow-link", one], ["no-capacity"]):
         done = paceline(home, "rehearsal", "fault", *undo, "--undo")
         assert done.returncode == 0, done.stderr
+    assert "rate 500Mbit" in _inside(card, "tc", "qdisc", "show", "dev", "eth0")
+    assert "state UP" in _inside(card, "ip", "link", "show", "eth0")
     assert ec2.describe_instances()["Reservations"]
     assert paceline(home, "rehearsal", "fault", "kill", one).returncode == 0
     status = json.loads(paceline(home, "rehearsal", "status", "--json").stdout)
     assert status["machines"][0]["state"] == "running"
     assert not status["machines"][0]["on"]
     assert status["faults"] == [f"kill {one}"]
+    assert paceline(home, "rehearsal", "fault", "kill", one, "--undo").returncode == 0
+    until(lambda: _machine(home)["on"])
     wrong = paceline(home, "rehearsal", "fault", "spot-interruption", one)
     assert (wrong.returncode, "spot market" in wrong.stderr) == (4, True)
     assert paceline(home, "rehearsal", "fault", "cut", "nobody").returncode == 8
+
+
+def _inside(card: Card, *words: str) -> str:
+    """Return what a program says in the network of the first machine."""
+    space = f"plr-{letters_of(card)}-1"
+    done = subprocess.run(
+        ("ip", "netns", "exec", space, *words), capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+def _machine(home: Path) -> dict[str, Any]:
+    """Return what the status says of the only machine."""
+    (one,) = json.loads(paceline(home, "rehearsal", "status", "--json").stdout)["machines"]
+    return dict(one)

@@ -87,7 +87,7 @@ def test_a_machine_does_not_see_what_is_its_hosts(tenant: Tenant, pair: tuple[st
 
 
 @pytest.mark.torch
-def test_a_machine_has_torch_and_its_types_cores(tenant: Tenant) -> None:
+def test_a_machine_has_torch_and_its_types_size(rehearsal: Rehearsal, tenant: Tenant) -> None:
     """Python there finds torch, and a host's facts are those of its instance type."""
     (one,) = tenant.launch(InstanceType="m5.2xlarge")
     tenant.wait([one])
@@ -96,6 +96,9 @@ def test_a_machine_has_torch_and_its_types_cores(tenant: Tenant) -> None:
     assert version
     assert executable == "/opt/pytorch/bin/python3"
     assert json.loads(tenant.run(one, "cat /run/paceline/machine.json"))["cores"] == 8
+    limits = "cat /sys/fs/cgroup/memory/memory.limit_in_bytes /sys/fs/cgroup/memory.max"
+    if rehearsal.keeper.body(one).unlimited == ():
+        assert tenant.ssh(one, limits).stdout.split() == [str(32 << 30)]
     tenant.ec2.terminate_instances(InstanceIds=[one])
 
 

@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -127,6 +128,8 @@ def _launch(folder: Folder, bandwidth: str) -> Card:
             stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
             cwd="/", env={**os.environ, "PATH": _SEARCH, "PYTHONPATH": path},
         )  # fmt: skip
+    # Whoever lives longer than the daemon buries it.
+    threading.Thread(target=daemon.wait, daemon=True).start()
     try:
         return _wait_for_card(folder, daemon)
     except BaseException:
