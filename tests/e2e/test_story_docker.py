@@ -51,6 +51,8 @@ def tutorial(
             PAGE: hosts[0].address,
             "--env OMP_NUM_THREADS=2": by_hand,
             "sudo docker": "docker",
+            # In a lab, who logs in does not start at home.
+            "mkdir -p dcgan": "sh -c 'mkdir -p $HOME/dcgan'",
         },
     )
     made.log_in_with(hosts[0].user_key)
@@ -110,7 +112,7 @@ def in_terminals(hosts: tuple[SshHost, ...], lines: list[str]) -> str:
         words = [word for option in options for word in ("-o", option)]
         done = subprocess.run(
             ["ssh", "-F", "none", "-i", str(host.user_key), *words, f"root@{host.address}",
-             f"cd dcgan && {line}"],
+             f'cd "$HOME/dcgan" && {line}'],
             capture_output=True, text=True, timeout=400, check=False,
         )  # fmt: skip
         said.append(done.stdout if done.returncode == 0 else done.stderr)
