@@ -13,7 +13,7 @@ from paceline.app.pausing import start_again, switch_off
 from paceline.app.provision import bring_up, plan_up
 from paceline.app.teardown import Removed, take_down
 from paceline.errors import Interrupted, NotFound, UsageError
-from paceline.model.ec2 import ClusterKey
+from paceline.model.ec2 import CloudPlan, ClusterKey
 from paceline.model.host import Cluster, HostFacts
 from paceline.model.plan import PlanReport
 from paceline.model.rented import ClusterStatus, Stray
@@ -55,7 +55,21 @@ def plan_rented(spec: Spec) -> PlanReport:
         f"processes per host were held against the {vcpus} vCPUs of {cloud.instance_type}; the "
         "command lines are known when the hosts are up"
     )
-    return PlanReport(study=plan_study(spec, facts), runs=(), notes=(note,), cloud=cloud)
+    notes = (note, *_study_price(cloud, spec.limits.budget_usd))
+    return PlanReport(study=plan_study(spec, facts), runs=(), notes=notes, cloud=cloud)
+
+
+def _study_price(cloud: CloudPlan, budget_usd: float | None) -> tuple[str, ...]:
+    """Say what the study costs at most: nobody knows how long it takes before it was begun."""
+    limits = [usd for usd in (cloud.most_usd, budget_usd) if usd is not None]
+    if cloud.usd_per_hour is None or not limits:
+        return ()
+    what = "limits.budget_usd" if min(limits) == budget_usd else "the hosts' time to live"
+    text = (
+        f"the study costs {cloud.usd_per_hour:.2f} USD for each hour that it takes, and at most "
+        f"{min(limits):.2f} USD: {what} ends it"
+    )
+    return (text,)
 
 
 def down(
