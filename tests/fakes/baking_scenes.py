@@ -7,6 +7,7 @@ from pathlib import Path
 
 from paceline.app.bakery import Bakery
 from paceline.app.baking import bake as bake_image
+from paceline.app.lodging import lodged
 from paceline.model.host import Cluster
 from tests.fakes.rented import KEY, desk_at, wish
 from tests.fakes.scenes import CLOUD
@@ -29,3 +30,15 @@ def remove(folder: str) -> None:
     """Remove it."""
     assert CLOUD is not None
     asyncio.run(Bakery(desk_at(CLOUD, Path(folder)), KEY.owner).remove(NAME))
+
+
+def study(folder: str) -> None:
+    """Rent hosts for some work, and give them back, as `train` and `study` do."""
+    assert CLOUD is not None
+    desk = desk_at(CLOUD, Path(folder))
+
+    async def work() -> None:
+        async with lodged(desk, wish(1), keep=False):
+            pass
+
+    asyncio.run(work())

@@ -33,6 +33,7 @@ from tests.killing import Zygote, points
 
 BUILDER = builder_key(NAME, KEY.owner, KEY.region)
 BAKE, REMOVE = "tests.fakes.baking_scenes:bake", "tests.fakes.baking_scenes:remove"
+STUDY = "tests.fakes.baking_scenes:study"
 Tell = Callable[[str, object], None]
 
 
@@ -225,3 +226,17 @@ def test_reap_finds_a_builder_without_a_ledger(oven: Oven, cloud: Ec2Cloud, tmp_
     assert [stray.key for stray in found] == [BUILDER]
     asyncio.run(reap(elsewhere, found))
     assert oven.emulator.inventory() == oven.before
+
+
+@pytest.mark.e2e
+def test_killed_at_every_call_of_a_study(oven: Oven, record_property: Tell) -> None:
+    """Wherever work on rented hosts is killed, one `down` leaves nothing of ours."""
+    moments = list(points(oven.calls(STUDY)))
+    assert oven.emulator.inventory() == oven.before
+    for point in moments:
+        with point.armed(oven.emulator):
+            oven.zygote.must_die(STUDY, folder=oven.home)
+        asyncio.run(take_down(oven.survivor, KEY))
+        assert oven.emulator.inventory() == oven.before, point
+        assert oven.survivor.ledger.clusters() == (), point
+    record_property("told", f"study was killed at {len(moments)} points")
