@@ -110,7 +110,11 @@ def torchrun(launch: Launch) -> tuple[HostPlan, ...]:
     def process(node_rank: int) -> ProcessPlan:
         command = Command(
             argv=(*_torchrun_words(launch, node_rank), *launch.payload(node_rank).torchrun_words()),
-            env={**launch.environment(node_rank), "NODE_RANK": str(node_rank)},
+            env={
+                **launch.environment(node_rank),
+                "NODE_RANK": str(node_rank),
+                **_store_of_each_attempt(launch),
+            },
             cwd=launch.workdir(node_rank),
         )
         first = group_ranks[node_rank] * procs
@@ -121,6 +125,16 @@ def torchrun(launch: Launch) -> tuple[HostPlan, ...]:
         HostPlan(host, node_rank, (process(node_rank),))
         for node_rank, host in enumerate(launch.cluster.hosts[: launch.configuration.nodes])
     )
+
+
+def _store_of_each_attempt(launch: Launch) -> dict[str, str]:
+    """Return what makes torchrun give each attempt a store of its own.
+
+    In one that it shares between attempts, gloo may find the address of a rank that is dead.
+    Our own trainers part the attempts themselves; a static rendezvous knows no such setting.
+    """
+    restarts = launch.spec.job.max_restarts and launch.spec.job.rendezvous == "c10d"
+    return {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"} if restarts else {}
 
 
 def _torchrun_words(launch: Launch, node_rank: int) -> tuple[str, ...]:

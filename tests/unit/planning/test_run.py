@@ -152,6 +152,21 @@ def test_c10d_gathers_the_hosts_at_the_first() -> None:
         assert hosts[node].processes[0].ranks == (2 * node, 2 * node + 1)
 
 
+@pytest.mark.parametrize(
+    ("rendezvous", "restarts", "own"),
+    [
+        ("c10d", 2, True),
+        ("c10d", 0, False),
+        ("static", 2, False),
+    ],
+)
+def test_attempts_of_c10d_share_no_store(rendezvous: str, restarts: int, *, own: bool) -> None:
+    """Where ranks may be started again, none finds the address of a dead one."""
+    spec = spec_of(launcher="torchrun", rendezvous=rendezvous, max_restarts=restarts)
+    env = plan(spec, Configuration(2, 2)).hosts[1].processes[0].command.env
+    assert ("TORCH_DISABLE_SHARE_RDZV_TCP_STORE" in env) == own
+
+
 def test_c10d_numbers_hosts_by_address() -> None:
     """Where the list is in another order, so are the ranks that are expected of each host."""
     launch = SimpleNamespace(

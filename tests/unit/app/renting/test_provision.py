@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -71,6 +72,7 @@ def test_up_twice_is_the_same_as_once(emulator: Emulator, desk: Desk) -> None:
 def test_a_cluster_grows_where_it_stands(emulator: Emulator, desk: Desk) -> None:
     """What is lacking is launched beside what is there; the first hosts keep their names."""
     first = up(desk, 2)
+    time.sleep(1.1)  # EC2 tells when an instance was launched in whole seconds
     grown = up(desk, 4)
     assert grown.hosts[:2] == first.hosts
     assert len(grown.hosts) == 4

@@ -38,7 +38,7 @@ def test_names_of_machines() -> None:
         ("ip-172-31-16-5.ec2.internal", AAAA, 0),
         ("ip-172-31-16-500.ec2.internal", A, 3),
         ("ip-172-31-16-5.elsewhere", A, 3),
-        ("pypi.org", A, 3),
+        ("example.org", A, 3),
         ("8.8.8.8.in-addr.arpa", PTR, 3),
     ],
 )
