@@ -50,7 +50,10 @@ def test_the_experiment_script(tutorial: Tutorial, terminal: Terminal) -> None:
     assert "--node-rank 1 --nproc-per-node 4" in planned
     close_the_terminal_after(tutorial, terminal)
     assert "[4/4]" in tutorial.see("paceline watch")
-    assert "8 processes on 2 nodes finish an epoch" in tutorial.see("paceline report")
+    report = tutorial.see("paceline report")
+    assert [line[:5] for line in report.splitlines() if line[1:4] == " x "] == [
+        f"{nodes} x {procs}" for nodes, procs in CONFIGURATIONS
+    ]
     header, *samples = tutorial.see("cat paceline-results").splitlines()
     assert header == "total,t0,t1,t2,t3,t4,t5,t6,t7"
     assert len(samples) == 1
