@@ -231,7 +231,8 @@ def test_the_message_counts_and_hints() -> None:
         ("cluster: {price_usd_per_hour: 0}",
          "line 1: cluster.price_usd_per_hour: must be more than 0, not 0"),
         ("foo: 1",
-         "line 1: foo: unknown key; there are: name, cluster, runtime, data, job, study, bake, limits"),
+         ("line 1: foo: unknown key; there are: "
+          "name, cluster, runtime, data, job, study, bake, limits")),
         ("- a", "must hold keys such as `job:`, not a list"),
         ('job: {unit: "a\\0b"}', "line 1: job.unit: must not hold a NUL character"),
         ('job: {unit: " "}', "line 1: job.unit: must not be empty"),
