@@ -70,13 +70,13 @@ def test_options_follow_the_host() -> None:
 
 def test_mounts_are_not_laid_into_each_other() -> None:
     """Our package can be read, the folders of the job written; what lies in one is not repeated."""
-    spec = load_spec({"data": {"dataset": "folder", "root": "/work/data"}}, check_files=False)
+    spec = load_spec({"data": {"dataset": "folder", "root": "/srv/data"}}, check_files=False)
     mounts = mounts_for(
         spec,
-        workdir="/work",
+        workdir="/srv",
         script="/elsewhere/train.py",
         import_path="/pkg",
         package=None,
         cache="/home/me/.cache/paceline",
     )
-    assert mounts == ("/pkg:ro", "/work", "/home/me/.cache/paceline", "/elsewhere")
+    assert mounts == ("/pkg:ro", "/srv", "/home/me/.cache/paceline", "/elsewhere")

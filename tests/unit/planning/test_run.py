@@ -36,7 +36,7 @@ SHARED = {
 
 def spec_of(**job: Any) -> Spec:
     """Return a spec with such a job."""
-    return load_spec({"job": {"workdir": "/work", **job}}, check_files=False)
+    return load_spec({"job": {"workdir": "/srv", **job}}, check_files=False)
 
 
 def plan(
@@ -87,7 +87,7 @@ def test_direct_starts_every_rank_by_itself() -> None:
             "MASTER_PORT": "29500",
         }
         argv = (PYTHON, *TRAINER, *OUT, "--epochs", "1", "--batch_size", "16")
-        return ProcessPlan(f"rank-{number}", Command(argv, env, "/work"), (number,))
+        return ProcessPlan(f"rank-{number}", Command(argv, env, "/srv"), (number,))
 
     assert run == RunPlan(
         run_id="r1",
@@ -129,7 +129,7 @@ def test_torchrun_is_started_once_per_host() -> None:
             "NODE_RANK": str(node),
         }
         ranks = (2 * node, 2 * node + 1)
-        process = ProcessPlan(f"torchrun-{node}", Command(argv, env, "/work"), ranks)
+        process = ProcessPlan(f"torchrun-{node}", Command(argv, env, "/srv"), ranks)
         return HostPlan(host, node, (process,))
 
     assert run.hosts == (host(ALPHA, 0, 4, "ens5"), host(BETA, 1, 2, "eth1"))
@@ -197,9 +197,9 @@ def test_a_host_that_is_alone_stays_on_its_loopback() -> None:
     ("job", "direct", "torchrun"),
     [
         (
-            {"script": "/work/train.py", "args": {"lr": 0.1}},
-            (PYTHON, "/work/train.py", "--lr", "0.1"),
-            ("/work/train.py", "--lr", "0.1"),
+            {"script": "/srv/train.py", "args": {"lr": 0.1}},
+            (PYTHON, "/srv/train.py", "--lr", "0.1"),
+            ("/srv/train.py", "--lr", "0.1"),
         ),
         (
             {"command": ["./train", "-x", 3, "$$a"], "args": {"price": "$5 ${local_rank}"}},
