@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import secrets
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +23,13 @@ from paceline.rehearsal.daemon.card import Card, read_card
 from paceline.rehearsal.daemon.folder import Folder
 from paceline.rehearsal.daemon.lifecycle import start, stop
 from paceline.rehearsal.machines import grouping
+from paceline.rehearsal.machines.ground import Ground
+from paceline.rehearsal.machines.images import ImageShelf
+from paceline.rehearsal.machines.journal import Journal
+from paceline.rehearsal.machines.keeper import HostKeeper
+from paceline.rehearsal.machines.places import Places
+from paceline.rehearsal.machines.sweeping import Check, checks
+from paceline.supervisor import procfs
 from tests.rehearsing import UBUNTU, Client, client, skip_unless_possible, until
 
 pytestmark = pytest.mark.e2e
@@ -50,7 +61,7 @@ def leaves_of(letters: str, home: Path) -> list[str]:
     return [
         *(str(path) for path in Path("/run/netns").glob(f"plr-{letters}-*")),
         *(str(path) for path in groups),
-        *(str(path) for path in Path("/run/paceline-rehearsal").glob(f"{letters}.sock")),
+        *(str(path) for path in Path("/sys/class/net").glob(f"plr*-{letters}")),
         *(line for line in mounts if str(home) in line),
         *(str(path) for path in home.rglob("*")),
     ]
@@ -61,11 +72,6 @@ def card_of(home: Path) -> Card:
     card = read_card(home / "rehearsal/rehearsal.json")
     assert card is not None
     return card
-
-
-def letters_of(card: Card) -> str:
-    """Return the letters that the names of a rehearsal bear."""
-    return Path(card.control).stem
 
 
 def launched(card: Card, count: int) -> list[str]:
@@ -89,7 +95,7 @@ def test_after_kill_nine_nothing_is_left(home: Path) -> None:
     assert paceline(home, "rehearsal", "start").returncode == 0
     card = card_of(home)
     launched(card, 2)
-    letters = letters_of(card)
+    letters = card.letters
     assert leaves_of(letters, home)
     link = json.loads((home / "rehearsal/journal.jsonl").read_text().splitlines()[0])
     assert link["what"] == "made"
@@ -104,19 +110,103 @@ def test_after_kill_nine_nothing_is_left(home: Path) -> None:
     assert not any(grouping.processes_in(Path(path)) for path in groups)
 
 
-def test_ten_starts_leave_nothing(home: Path) -> None:
-    """Started and stopped ten times, with machines now and then, nothing piles up."""
+def test_started_and_stopped_again_and_again(home: Path) -> None:
+    """Nothing piles up: with a machine, without, after kill -9, and none has another's letters."""
     folder = Folder(home / "rehearsal")
     seen = set()
-    for turn in range(10):
+    for turn in range(3):
         card, new = start(folder, "1gbit")
         assert new
-        if turn in {0, 9}:
+        if turn == 0:
             launched(card, 1)
+        if turn == 1:
+            os.kill(card.pid, signal.SIGKILL)
         assert stop(folder)
-        assert leaves_of(letters_of(card), home) == []
-        seen.add(letters_of(card))
-    assert len(seen) == 10
+        assert leaves_of(card.letters, home) == []
+        seen.add(card.letters)
+    assert len(seen) == 3
+
+
+@pytest.mark.parametrize("sign", ["lock", "journal.jsonl", "base", "control.sock"])
+def test_a_start_killed_half_way(home: Path, sign: str) -> None:
+    """Whoever starts is killed, the daemon goes on: `stop` waits for it, and takes all away."""
+    folder = home / "rehearsal"
+    killed_when(home, "start", (folder / sign).exists)
+    done = paceline(home, "rehearsal", "stop")
+    assert done.returncode == 0, done.stderr
+    assert leaves_of("", home) == []
+    assert daemons_of(folder) == []
+
+
+@pytest.mark.parametrize("point", ["told", "amid"])
+def test_a_stop_killed_half_way(home: Path, point: str) -> None:
+    """Whoever stops is killed: the next `start` makes a new one, and `stop` leaves nothing."""
+    folder = Folder(home / "rehearsal")
+    first, _ = start(folder)
+    launched(first, 1)
+
+    def reached() -> bool:
+        if point == "amid":
+            return '"gone"' in folder.journal.read_text()
+        card = read_card(folder.card)
+        return card is not None and card.ending
+
+    killed_when(home, "stop", reached)
+    second, new = start(folder)
+    assert new
+    assert leaves_of(first.letters, home / "none") == []
+    assert stop(folder)
+    assert leaves_of(second.letters, home) == []
+
+
+def killed_when(home: Path, verb: str, reached: Callable[[], bool]) -> None:
+    """Say a verb, and end it without a word as soon as something is true."""
+    with subprocess.Popen(
+        (sys.executable, "-m", "paceline", "rehearsal", verb),
+        env={**os.environ, "PACELINE_HOME": str(home)},
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    ) as caller:  # fmt: skip
+        while not reached():
+            assert caller.poll() is None
+            time.sleep(0.002)
+        caller.kill()
+
+
+def daemons_of(folder: Path) -> list[int]:
+    """Return the daemons of a state folder that are at work."""
+    words = f"paceline.rehearsal.daemon\0{folder}\0".encode()
+    found = []
+    for entry in procfs.all_entries():
+        with contextlib.suppress(OSError):
+            if entry.alive and words in Path(f"/proc/{entry.pid}/cmdline").read_bytes():
+                found.append(entry.pid)
+    return found
+
+
+def test_many_at_once_disturb_none(tmp_path: Path) -> None:
+    """Rehearsals that begin and end side by side share no address, and each leaves nothing.
+
+    What one proves to be gone is its own: a neighbour's things are never taken for it.
+    """
+    skip_unless_possible()
+    together: set[str] = set()
+
+    def live(folder: Path) -> list[Check]:
+        folder.mkdir()
+        places = Places(folder, secrets.token_hex(3))
+        journal = Journal(places.journal)
+        keeper = HostKeeper(Ground(places, journal, ImageShelf(places)))
+        address = keeper.caller
+        assert address not in together
+        together.add(address)
+        time.sleep(0.05)
+        together.remove(address)
+        keeper.close()
+        return [check for check in checks(journal.all()) if check.left]
+
+    with ThreadPoolExecutor(5) as pool:
+        found = list(pool.map(live, [tmp_path / str(turn) for turn in range(15)]))
+    assert found == [[]] * 15
 
 
 def test_faults_happen_and_are_undone(home: Path) -> None:
@@ -157,7 +247,7 @@ def test_faults_happen_and_are_undone(home: Path) -> None:
 
 def _inside(card: Card, *words: str) -> str:
     """Return what a program says in the network of the first machine."""
-    space = f"plr-{letters_of(card)}-1"
+    space = f"plr-{card.letters}-1"
     done = subprocess.run(
         ("ip", "netns", "exec", space, *words), capture_output=True, text=True, check=True
     )

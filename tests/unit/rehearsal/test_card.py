@@ -12,7 +12,7 @@ from paceline.supervisor import procfs
 CARD = Card(
     pid=os.getpid(), mark=procfs.mark_of(os.getpid()) or "", url="http://127.0.0.1:1",
     key_id="AKIA", region="us-east-1", caller="198.18.1.1", control="/run/x.sock",
-    started_at=0.0, bandwidth="scaled",
+    started_at=0.0, bandwidth="scaled", letters="abc123",
 )  # fmt: skip
 
 

@@ -49,9 +49,10 @@ def test_nothing_to_stop(tmp_path: Path) -> None:
 
 
 @needs_root
-def test_two_at_once(tmp_path: Path) -> None:
+def test_two_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While one starts or stops, another is refused; a rate that is none is refused before."""
     folder = Folder(tmp_path)
+    monkeypatch.setattr(lifecycle, "_TURN_WITHIN_S", 0.1)
     with lifecycle._alone(folder), pytest.raises(Conflict):
         lifecycle.stop(folder)
     with pytest.raises(UsageError):

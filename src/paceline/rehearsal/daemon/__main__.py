@@ -1,4 +1,4 @@
-"""The daemon: `python -m paceline.rehearsal.daemon FOLDER [BANDWIDTH]`."""
+"""The daemon: `python -m paceline.rehearsal.daemon FOLDER BANDWIDTH LOCK`."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from paceline.rehearsal.daemon.card import Card
-from paceline.rehearsal.daemon.control import Control, socket_path
+from paceline.rehearsal.daemon.control import Control
 from paceline.rehearsal.daemon.faults import Faults
 from paceline.rehearsal.daemon.folder import Folder
 from paceline.rehearsal.machines.journal import Item, Journal
@@ -20,24 +21,28 @@ from paceline.rehearsal.machines.rates import read_rate_mbit
 from paceline.rehearsal.machines.rehearsal import Rehearsal
 from paceline.supervisor import procfs
 
+# Whoever waits for it gives up before; this is for a daemon that nobody waits for any more.
+_UP_WITHIN_S = 120
+
 
 class Daemon:
     """Holds a rehearsal until it is told to stop."""
 
     def __init__(self, folder: Folder, bandwidth: str) -> None:
+        self._folder = folder
         self._rate_mbit = read_rate_mbit(bandwidth) if bandwidth else None
         self._rehearsal = Rehearsal(folder.path, bandwidth_mbit=self._rate_mbit)
         self._faults = Faults(self._rehearsal)
         self._stopping = threading.Event()
         self._answered = threading.Event()
-        control = socket_path(self._rehearsal.places.letters)
-        Journal(folder.journal).add((Item("file", str(control)),))
-        self._control = Control(control, self._answer)
+        Journal(folder.journal).add((Item("file", str(folder.control)),))
+        self._control = Control(folder.control, self._answer)
         emulator = self._rehearsal.emulator
         self.card = Card(
             pid=os.getpid(), mark=procfs.mark_of(os.getpid()) or "", url=emulator.url,
             key_id=emulator.key_id, region=emulator.region, caller=self._rehearsal.keeper.caller,
-            control=str(control), started_at=time.time(), bandwidth=bandwidth or "scaled",
+            control=str(folder.control), started_at=time.time(), bandwidth=bandwidth or "scaled",
+            letters=self._rehearsal.places.letters,
         )  # fmt: skip
 
     def run(self) -> None:
@@ -45,6 +50,7 @@ class Daemon:
         for one in (signal.SIGTERM, signal.SIGINT):
             signal.signal(one, lambda *_: self._stopping.set())
         self._stopping.wait()
+        replace(self.card, ending=True).write(self._folder.card)
         self._rehearsal.close()
         self._answered.set()
         self._control.close()
@@ -88,9 +94,15 @@ class Daemon:
 
 def main() -> None:
     """Be the daemon of a folder."""
-    folder = Folder(Path(sys.argv[1]))
-    daemon = Daemon(folder, sys.argv[2] if len(sys.argv) > 2 else "")  # noqa: PLR2004
+    path, bandwidth, lock = sys.argv[1:]
+    # The lock of whoever started us, who may be gone before we are up: until then it is ours.
+    os.set_inheritable(int(lock), False)  # noqa: FBT003 - it has no other form
+    signal.alarm(_UP_WITHIN_S)
+    folder = Folder(Path(path))
+    daemon = Daemon(folder, bandwidth)
     daemon.card.write(folder.card)
+    signal.alarm(0)
+    os.close(int(lock))
     daemon.run()
     folder.card.unlink(missing_ok=True)
 

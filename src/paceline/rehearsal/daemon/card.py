@@ -26,6 +26,9 @@ class Card:
     control: str
     started_at: float
     bandwidth: str
+    letters: str
+    # Whether it is about to end: nobody should begin to use it.
+    ending: bool = False
 
     @property
     def alive(self) -> bool:

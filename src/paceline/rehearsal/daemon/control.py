@@ -7,14 +7,13 @@ import os
 import socket
 import socketserver
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from paceline.errors import EnvironmentFault, NotFound, PacelineError, PlanError, UsageError
 
-# A socket's path has at most 107 letters, and a state folder's may have more.
-FOLDER = Path("/run/paceline-rehearsal")
 _WITHIN_S = 120.0
 _ERRORS = {error.__name__: error for error in (EnvironmentFault, NotFound, PlanError, UsageError)}
 Answer = Callable[[Mapping[str, Any]], Mapping[str, Any]]
@@ -23,9 +22,9 @@ Answer = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 def ask(path: str, question: Mapping[str, Any]) -> dict[str, Any]:
     """Ask the daemon, and return its answer; its refusal is raised here."""
     try:
-        with socket.socket(socket.AF_UNIX) as link:
+        with socket.socket(socket.AF_UNIX) as link, _short(Path(path)) as name:
             link.settimeout(_WITHIN_S)
-            link.connect(path)
+            link.connect(name)
             link.sendall(json.dumps(question).encode() + b"\n")
             with link.makefile("rb") as file:
                 answer = json.loads(file.readline() or b"{}")
@@ -45,7 +44,8 @@ class Control:
 
     def __init__(self, path: Path, answer: Answer) -> None:
         handler = type("Handler", (_Handler,), {"answer": staticmethod(answer)})
-        self._server = _Server(str(path), handler)
+        with _short(path) as name:
+            self._server = _Server(name, handler)
         path.chmod(0o600)
         threading.Thread(target=self._server.serve_forever, args=(0.1,), daemon=True).start()
 
@@ -75,7 +75,11 @@ class _Handler(socketserver.StreamRequestHandler):
         self.wfile.write(json.dumps(found).encode() + b"\n")
 
 
-def socket_path(letters: str) -> Path:
-    """Return where a rehearsal's daemon listens."""
-    FOLDER.mkdir(mode=0o755, exist_ok=True)
-    return FOLDER / f"{os.fspath(letters)}.sock"
+@contextmanager
+def _short(path: Path) -> Iterator[str]:
+    """Lend a short name: that of a socket has at most 107 letters, a folder's may have more."""
+    folder = os.open(path.parent, os.O_PATH | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{folder}/{path.name}"
+    finally:
+        os.close(folder)

@@ -28,6 +28,11 @@ class Folder:
         return self.path / "journal.jsonl"
 
     @property
+    def control(self) -> Path:
+        """The socket on which the daemon answers."""
+        return self.path / "control.sock"
+
+    @property
     def lock(self) -> Path:
         """Held by whoever starts or stops."""
         return self.path / "lock"

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from io import TextIOWrapper
 from pathlib import Path
 
 from paceline.errors import Conflict, EnvironmentFault, MissingProgram, PacelineError
@@ -24,6 +25,8 @@ from paceline.rehearsal.machines.sweeping import Check, checks, sweep
 
 _UP_WITHIN_S = 90.0
 _ENDS_WITHIN_S = 90.0
+_TURN_WITHIN_S = 30.0
+_GONE_WITHIN_S = 10.0
 _SEARCH = f"{os.environ.get('PATH', os.defpath)}:/usr/local/sbin:/usr/sbin:/sbin"
 # What machines are made with, and the Debian packages that bring it.
 _PROGRAMS = {
@@ -62,9 +65,11 @@ def start(folder: Folder, bandwidth: str = "") -> tuple[Card, bool]:
     require_rehearsal()
     if bandwidth:
         read_rate_mbit(bandwidth)
-    with _alone(folder):
+    with _alone(folder) as lock:
         card = read_card(folder.card)
-        if card is not None and card.alive:
+        if card is not None and card.ending:
+            _end(card)
+        elif card is not None and card.alive:
             if bandwidth and bandwidth != card.bandwidth:
                 raise Conflict(
                     f"a rehearsal is up already, with links of {card.bandwidth}",
@@ -73,13 +78,13 @@ def start(folder: Folder, bandwidth: str = "") -> tuple[Card, bool]:
             return card, False
         if folder.journal.exists():
             _clear_up(folder)  # the one before was killed
-        return _launch(folder, bandwidth), True
+        return _launch(folder, bandwidth, lock), True
 
 
 def running(folder: Folder) -> Card | None:
     """Return the rehearsal that is up; None if there is none."""
     card = read_card(folder.card)
-    return card if card is not None and card.alive else None
+    return card if card is not None and card.alive and not card.ending else None
 
 
 def stop(folder: Folder) -> tuple[Check, ...]:
@@ -94,27 +99,49 @@ def stop(folder: Folder) -> tuple[Check, ...]:
             with contextlib.suppress(PacelineError):  # then it is ended the other way
                 control.ask(card.control, {"what": "stop"})
             _end(card)
-        found = _clear_up(folder)
+        found = _clear_up(folder) if folder.journal.exists() else ()
         folder.lock.unlink()
-        for empty in (folder.path, control.FOLDER):
-            with contextlib.suppress(OSError):  # another rehearsal is up, or was told to live there
-                empty.rmdir()
+        with contextlib.suppress(OSError):  # it was told to live where there is something else
+            folder.path.rmdir()
         return found
 
 
 @contextlib.contextmanager
-def _alone(folder: Folder) -> Iterator[None]:
-    """Keep others from starting or stopping at the same time."""
-    folder.path.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with folder.lock.open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise Conflict("somebody else is starting or stopping this rehearsal") from error
-        yield
+def _alone(folder: Folder) -> Iterator[int]:
+    """Keep others from starting or stopping at the same time; return the lock's handle.
+
+    A daemon holds it as well until it is up, so that one whose starter was killed is no surprise.
+    """
+    deadline = time.monotonic() + _TURN_WITHIN_S
+    while (file := _lock(folder)) is None:
+        if time.monotonic() > deadline:
+            raise Conflict(
+                "somebody else is starting or stopping this rehearsal",
+                hint="wait until they are done, and try again",
+            )
+        time.sleep(0.05)
+    with file:
+        yield file.fileno()
 
 
-def _launch(folder: Folder, bandwidth: str) -> Card:
+def _lock(folder: Folder) -> TextIOWrapper | None:
+    """Take the lock, unless somebody has it, or has just taken its file away."""
+    try:
+        folder.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file = folder.lock.open("w")
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if folder.lock.stat().st_ino == os.fstat(file.fileno()).st_ino:
+            return file
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    file.close()
+    return None
+
+
+def _launch(folder: Folder, bandwidth: str, lock: int) -> Card:
     folder.card.unlink(missing_ok=True)
     journal = Journal(folder.journal)
     journal.add(Item("file", str(path)) for path in (folder.card, folder.log))
@@ -124,9 +151,10 @@ def _launch(folder: Folder, bandwidth: str) -> Card:
     path = ":".join([str(package), *filter(None, [os.environ.get("PYTHONPATH")])])
     with folder.log.open("ab") as log:
         daemon = subprocess.Popen(
-            (sys.executable, "-m", "paceline.rehearsal.daemon", str(folder.path), bandwidth),
+            (sys.executable, "-m", "paceline.rehearsal.daemon", str(folder.path), bandwidth,
+             str(lock)),
             stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
-            cwd="/", env={**os.environ, "PATH": _SEARCH, "PYTHONPATH": path},
+            pass_fds=(lock,), cwd="/", env={**os.environ, "PATH": _SEARCH, "PYTHONPATH": path},
         )  # fmt: skip
     # Whoever lives longer than the daemon buries it.
     threading.Thread(target=daemon.wait, daemon=True).start()
@@ -168,13 +196,19 @@ def _end(card: Card) -> None:
 def _clear_up(folder: Folder) -> tuple[Check, ...]:
     """Take away what the journal still holds, look for all that it ever held, and forget it."""
     journal = Journal(folder.journal)
-    sweep(journal)
-    found = checks(journal.all())
-    left = [f"{check.kind}: {', '.join(check.left)}" for check in found if check.left]
-    if left:
-        raise EnvironmentFault(
-            f"could not be removed: {'; '.join(left)}",
-            hint="`paceline rehearsal stop` once more tries again",
-        )
+    deadline = time.monotonic() + _GONE_WITHIN_S
+    while True:
+        sweep(journal)
+        found = checks(journal.all())
+        left = [f"{check.kind}: {', '.join(check.left)}" for check in found if check.left]
+        if not left:
+            break
+        # What the daemon had under way when it was killed goes on for a moment, such as a copy.
+        if time.monotonic() > deadline:
+            raise EnvironmentFault(
+                f"could not be removed: {'; '.join(left)}",
+                hint="`paceline rehearsal stop` once more tries again",
+            )
+        time.sleep(0.2)
     folder.journal.unlink(missing_ok=True)
     return found

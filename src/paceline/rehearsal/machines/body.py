@@ -26,15 +26,16 @@ from paceline.rehearsal.machines.images import DOCKER, UPPER
 from paceline.rehearsal.machines.inside import init
 from paceline.rehearsal.machines.journal import Item
 from paceline.rehearsal.machines.names import domain_of
-from paceline.rehearsal.machines.sweeping import take_away
+from paceline.rehearsal.machines.sweeping import clear
 from paceline.rehearsal.machines.userdata import read_user_data
 from paceline.rehearsal.machines.wires import Wire
 from paceline.supervisor import procfs
 
 _INIT = "paceline.rehearsal.machines.inside.init"
 _OFF_WITHIN_S = 10.0
-# A shell joins the control groups before anything is started in them.
-_JOIN = 'while [ "$1" != -- ]; do echo $$ >"$1"; shift; done; shift; exec "$@"'
+# A shell joins the control groups before anything is started in them. If they are gone already,
+# everything else of the machine is, too: nobody would ever end what is started now.
+_JOIN = 'while [ "$1" != -- ]; do echo $$ >"$1" || exit 1; shift; done; shift; exec "$@"'
 
 
 class Body:
@@ -233,10 +234,7 @@ class Body:
         self._meant_to_end = True
         self._kill()
         attempt(("ip", "-n", self.wire.router, "link", "del", self.wire.link))
-        items = self._items()
-        for item in reversed(items):
-            take_away(item)
-        self._ground.journal.strike(items)
+        clear(self._ground.journal, self._items())
 
     # --- what its first process is told -----------------------------------------------------------
 

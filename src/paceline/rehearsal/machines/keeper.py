@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import itertools
-import os
+import socket
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from io import TextIOWrapper
-from pathlib import Path
 from typing import Any
 
 from paceline.errors import EnvironmentFault, NotFound
@@ -25,10 +22,10 @@ from paceline.rehearsal.machines.metadata import MetadataServer, facts_of
 from paceline.rehearsal.machines.names import NameServer, domain_of
 from paceline.rehearsal.machines.registry import Registry, Stock
 from paceline.rehearsal.machines.rules import rule_set
-from paceline.rehearsal.machines.sweeping import take_away
-from paceline.rehearsal.machines.wires import SLICES, Router
+from paceline.rehearsal.machines.slices import claim_slice
+from paceline.rehearsal.machines.sweeping import clear
+from paceline.rehearsal.machines.wires import Router
 
-_LOCKS = Path("/run/paceline-rehearsal")
 _GONE_WITHIN_S = 60.0
 
 
@@ -37,7 +34,7 @@ class _Place:
     """A region on this machine: its router, what answers there, the addresses that are free."""
 
     router: Router
-    lock: TextIOWrapper
+    hold: socket.socket
     servers: tuple[MetadataServer | Registry | NameServer, ...]
     free: list[str] = field(default_factory=list)
 
@@ -61,8 +58,12 @@ class HostKeeper:
                 *(Item("folder", str(folder)) for folder in ground.places.folders),
             )
         )  # fmt: skip
-        make_base(ground.places.base)
-        self._home = self._region(region).router
+        try:
+            make_base(ground.places.base)
+            self._home = self._region(region).router
+        except BaseException:
+            self.close()
+            raise
 
     # --- the port ---------------------------------------------------------------------------------
 
@@ -171,12 +172,9 @@ class HostKeeper:
                     server.close()
             places = tuple(self._regions.values())
             self._regions.clear()
-        held = self._ground.journal.held()
-        for item in reversed(held):
-            take_away(item)
-        self._ground.journal.strike(held)
+        clear(self._ground.journal, self._ground.journal.held())
         for place in places:
-            place.lock.close()
+            place.hold.close()
 
     def _shut_down(self, instance_id: str) -> None:
         self.on_shutdown(instance_id)
@@ -191,17 +189,21 @@ class HostKeeper:
     def _open_region(self, region: str) -> _Place:
         namespace = self._ground.places.router_namespace(region)
         home = next((place.router for place in self._regions.values()), None)
-        router, lock = _claim_slice(namespace, home)
-        self._ground.journal.add(
-            (Item("file", lock.name), Item("link", router.link), Item("namespace", namespace))
-        )
-        run_all(router.build())
-        servers = (
-            MetadataServer(namespace, lambda address: self._facts(region, address)),
-            Registry(namespace, self._stock),
-            NameServer(namespace, region),
-        )
-        return _Place(router, lock, servers, list(router.public_addresses))
+        router, hold = claim_slice(namespace, self._ground.places.letters, home)
+        items = (Item("namespace", namespace), Item("link", router.link))
+        self._ground.journal.add(items)
+        try:
+            run_all(router.build())
+            servers = (
+                MetadataServer(namespace, lambda address: self._facts(region, address)),
+                Registry(namespace, self._stock),
+                NameServer(namespace, region),
+            )
+        except BaseException:
+            clear(self._ground.journal, items)
+            hold.close()
+            raise
+        return _Place(router, hold, servers, list(router.public_addresses))
 
     def _facts(self, region: str, address: str) -> tuple[dict[str, str], bool] | None:
         for body in self.bodies():
@@ -209,28 +211,6 @@ class HostKeeper:
             if machine.region == region and machine.private_address == address:
                 return metadata_of(machine, body.interruption_at), machine.tokens_required
         return None
-
-
-def _claim_slice(namespace: str, home: Router | None) -> tuple[Router, TextIOWrapper]:
-    """Hold public addresses that no other rehearsal on this machine has."""
-    _LOCKS.mkdir(exist_ok=True)
-    for number in SLICES:
-        router = Router(namespace, number, home)
-        file = (_LOCKS / f"{number}.lock").open("w")
-        # One that was killed holds no lock any more, but its link is there until it is cleared up.
-        if _locked(file) and not Path("/sys/class/net", router.link).exists():
-            return router, file
-        file.close()
-    raise EnvironmentFault("there are no addresses left for another rehearsal")
-
-
-def _locked(file: TextIOWrapper) -> bool:
-    """Take a lock, unless somebody has it, or has just taken its file away."""
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return Path(file.name).stat().st_ino == os.fstat(file.fileno()).st_ino
-    except (BlockingIOError, FileNotFoundError):
-        return False
 
 
 def metadata_of(machine: Machine, interruption_at: float | None) -> dict[str, str]:

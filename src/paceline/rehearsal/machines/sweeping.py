@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from paceline.errors import EnvironmentFault
 from paceline.rehearsal.machines import grouping
 from paceline.rehearsal.machines.commands import attempt
 from paceline.rehearsal.machines.journal import Item, Journal
@@ -56,23 +58,33 @@ _KINDS: Mapping[str, _Kind] = {
 }
 
 
-def take_away(item: Item) -> None:
-    """Take away one thing; what is gone already is no trouble."""
+def clear(journal: Journal, items: Sequence[Item]) -> None:
+    """Take things away, the youngest first, and strike off the journal those that are gone."""
+    journal.strike([item for item in reversed(items) if _taken_away(item)])
+
+
+def _taken_away(item: Item) -> bool:
+    """Take away one thing; tell whether it is gone, which it may have been before."""
     kind = _KINDS[item.kind]
     if kind.exists(item.name):
-        kind.remove(item.name)
+        with contextlib.suppress(OSError, EnvironmentFault):  # whoever looks afterwards names it
+            kind.remove(item.name)
+    return not kind.exists(item.name)
 
 
 def sweep(journal: Journal) -> None:
-    """Take away what is left of a rehearsal whose daemon is gone."""
-    held = journal.held()
+    """Take away what is left of a rehearsal whose daemon is gone.
+
+    That is everything that was ever written down: what a daemon had under way when it was killed
+    may have come about after it was struck off. No name is ever another rehearsal's.
+    """
+    items = journal.all()
     # Processes first: nothing else goes away while somebody is at work in it.
-    for item in held:
+    for item in items:
         if item.kind == "control group":
-            grouping.end_all(Path(item.name))
-    for item in reversed(held):
-        take_away(item)
-    journal.strike(held)
+            with contextlib.suppress(EnvironmentFault):
+                grouping.end_all(Path(item.name))
+    clear(journal, items)
 
 
 def checks(items: Iterable[Item]) -> tuple[Check, ...]:

@@ -31,13 +31,14 @@ class Router:
     """
 
     namespace: str
+    letters: str
     slice: int
     home: Router | None = None
 
     @property
     def link(self) -> str:
-        """The link to it, as this machine names it."""
-        return f"plr{self.slice}"
+        """The link to it, as this machine names it; no other ever has the same name."""
+        return f"plr{self.slice}-{self.letters}"
 
     @property
     def network(self) -> IPv4Network:

@@ -26,7 +26,7 @@ def test_the_words_of_instance_types(words: str, gbit: float) -> None:
 
 def test_slices_share_no_address() -> None:
     """Every slice lies in the range for tests, and no two overlap; names fit the kernel."""
-    routers = [Router("r", number) for number in SLICES]
+    routers = [Router("r", "abc123", number) for number in SLICES]
     addresses = [one for router in routers for one in router.public_addresses]
     assert len(set(addresses)) == len(addresses)
     assert all(one.startswith(("198.18.", "198.19.")) for one in addresses)
