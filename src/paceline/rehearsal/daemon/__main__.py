@@ -103,8 +103,8 @@ def main() -> None:
     daemon.card.write(folder.card)
     signal.alarm(0)
     os.close(int(lock))
+    # The card stays behind: whoever clears up waits for the very end of the process that it names.
     daemon.run()
-    folder.card.unlink(missing_ok=True)
 
 
 if __name__ == "__main__":

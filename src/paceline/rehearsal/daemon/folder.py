@@ -14,7 +14,7 @@ class Folder:
 
     @property
     def card(self) -> Path:
-        """Where the daemon says how it is reached; there while it is up."""
+        """Where the daemon says how it is reached."""
         return self.path / "rehearsal.json"
 
     @property
