@@ -10,8 +10,8 @@ from moto.ec2.exceptions import EC2ClientError
 
 from paceline.rehearsal.emulator import views
 from paceline.rehearsal.emulator.actions.base import RegionActions
-from paceline.rehearsal.emulator.launching import read_disk, read_tags
 from paceline.rehearsal.emulator.nouns import Disk, Interface, Snapshot, Volume, new_id
+from paceline.rehearsal.emulator.wishes import read_disk, read_tags
 
 _VOLUME_PATHS = {
     "attachment.delete-on-termination": "Attachments.DeleteOnTermination",

@@ -13,9 +13,9 @@ from moto.ec2.responses.security_groups import SecurityGroups
 
 from paceline.rehearsal.emulator import views
 from paceline.rehearsal.emulator.actions.base import RegionActions
-from paceline.rehearsal.emulator.launching import read_tags
 from paceline.rehearsal.emulator.nouns import PlacementGroup, new_id
 from paceline.rehearsal.emulator.region import Region, not_found
+from paceline.rehearsal.emulator.wishes import read_tags
 
 _STRATEGIES = ("cluster", "spread", "partition")
 _PATHS = {

@@ -10,9 +10,9 @@ from moto.ec2.exceptions import EC2ClientError
 
 from paceline.rehearsal.emulator import views
 from paceline.rehearsal.emulator.actions.base import RegionActions
-from paceline.rehearsal.emulator.launching import read_tags
 from paceline.rehearsal.emulator.nouns import Disk, Image, Instance, Snapshot, Volume, new_id
 from paceline.rehearsal.emulator.region import not_found
+from paceline.rehearsal.emulator.wishes import read_tags
 
 _PATHS = {
     "architecture": "Architecture",

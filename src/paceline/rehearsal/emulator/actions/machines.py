@@ -11,8 +11,9 @@ from moto.ec2.exceptions import DryRunClientError, EC2ClientError
 from paceline.rehearsal.emulator import views
 from paceline.rehearsal.emulator.actions.base import RegionActions
 from paceline.rehearsal.emulator.filters import page, select
-from paceline.rehearsal.emulator.launching import launch, read_order, repeated
+from paceline.rehearsal.emulator.launching import launch, repeated
 from paceline.rehearsal.emulator.nouns import Instance, Reservation
+from paceline.rehearsal.emulator.ordering import read_order
 
 _PATHS = {
     "architecture": "Architecture",

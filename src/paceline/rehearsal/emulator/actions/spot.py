@@ -8,7 +8,7 @@ from moto.core.responses import ActionResult
 
 from paceline.rehearsal.emulator import views
 from paceline.rehearsal.emulator.actions.base import RegionActions
-from paceline.rehearsal.emulator.launching import spot_price
+from paceline.rehearsal.emulator.market import spot_price
 
 _PATHS = {
     "instance-id": "InstanceId",
