@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import secrets
 import time
-from types import TracebackType
-from typing import TYPE_CHECKING
 
 from paceline.errors import NotFound
+from paceline.rehearsal.closing import Closing
 from paceline.rehearsal.emulator.calls import CallLog
 from paceline.rehearsal.emulator.conditions import Conditions
 from paceline.rehearsal.emulator.faults import Fault, Faults, throttling
@@ -18,13 +17,10 @@ from paceline.rehearsal.emulator.region import Region
 from paceline.rehearsal.emulator.regions import Regions
 from paceline.rehearsal.emulator.server import Door, Listener
 
-if TYPE_CHECKING:
-    from typing_extensions import Self
-
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 
 
-class Emulator:
+class Emulator(Closing):
     """One account with all its regions, behind one address."""
 
     def __init__(
@@ -44,19 +40,6 @@ class Emulator:
         self.regions = Regions(self.conditions, self.keeper)
         self.door = Door(self.regions, self.calls, self.faults, self.key_id)
         self._listener = Listener(self.door, port=port)
-
-    def __enter__(self) -> Self:
-        """Begin to use it; it listens already."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Stop listening, and end every machine."""
-        self.close()
 
     def close(self) -> None:
         """Stop listening, and take every machine away."""

@@ -6,31 +6,41 @@ import ctypes
 import os
 import socket
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
+from socketserver import BaseRequestHandler, ThreadingUDPServer
+
+from paceline.rehearsal.closing import Closing
 
 Address = tuple[str, int]
 _NEW_NETWORK = 0x40000000  # CLONE_NEWNET
 
 
-def serve_in(
-    namespace: str, address: Address, handler: type[BaseHTTPRequestHandler]
-) -> ThreadingHTTPServer:
-    """Answer at an address of another namespace, in threads of this process."""
-    server = ThreadingHTTPServer(address, handler, bind_and_activate=False)
-    server.socket.close()
-    server.socket = bind_in(namespace, address, socket.SOCK_STREAM)
-    server.socket.listen(64)
-    server.daemon_threads = True
-    threading.Thread(
-        target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True
-    ).start()
-    return server
+class Service(Closing):
+    """Answers at an address of another namespace, in threads of this process."""
+
+    def __init__(
+        self,
+        namespace: str,
+        address: Address,
+        handler: type[BaseRequestHandler],
+        kind: type[ThreadingHTTPServer | ThreadingUDPServer] = ThreadingHTTPServer,
+    ) -> None:
+        self._server = kind(address, handler, bind_and_activate=False)
+        self._server.socket.close()
+        self._server.socket = bind_in(namespace, address, kind.socket_type)
+        if kind.socket_type == socket.SOCK_STREAM:
+            self._server.socket.listen(64)
+        self._server.daemon_threads = True
+        threading.Thread(target=self._server.serve_forever, args=(0.1,), daemon=True).start()
+
+    def close(self) -> None:
+        """Stop answering."""
+        self._server.shutdown()
+        self._server.server_close()
 
 
-def bind_in(
-    namespace: str, address: Address, kind: socket.SocketKind = socket.SOCK_DGRAM
-) -> socket.socket:
+def bind_in(namespace: str, address: Address, kind: int) -> socket.socket:
     """Open a socket in another network namespace, where it stays."""
     made: list[socket.socket | OSError] = []
 
@@ -50,7 +60,7 @@ def bind_in(
     return result
 
 
-def _enter_and_bind(namespace: str, address: Address, kind: socket.SocketKind) -> socket.socket:
+def _enter_and_bind(namespace: str, address: Address, kind: int) -> socket.socket:
     libc = ctypes.CDLL(None, use_errno=True)
     handle = os.open(Path("/run/netns", namespace), os.O_RDONLY | os.O_CLOEXEC)
     try:

@@ -15,6 +15,7 @@ from paceline.rehearsal.emulator.keeper import Guard, Machine
 from paceline.rehearsal.machines.base import make_base
 from paceline.rehearsal.machines.body import Body
 from paceline.rehearsal.machines.commands import run, run_all
+from paceline.rehearsal.machines.elsewhere import Service
 from paceline.rehearsal.machines.ground import Ground
 from paceline.rehearsal.machines.grouping import folders_of
 from paceline.rehearsal.machines.journal import Item
@@ -35,7 +36,7 @@ class _Place:
 
     router: Router
     hold: socket.socket
-    servers: tuple[MetadataServer | Registry | NameServer, ...]
+    servers: tuple[Service, ...]
     free: list[str] = field(default_factory=list)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from paceline.rehearsal.machines.elsewhere import serve_in
+from paceline.rehearsal.machines.elsewhere import Service
 from paceline.rehearsal.machines.rules import METADATA_ADDRESS, METADATA_PORT
 
 _MOST_TTL_S = 21600
@@ -19,19 +19,14 @@ _ROOTS = ("/latest/meta-data", "/latest/dynamic", "/latest/user-data")
 Answers = Callable[[str], "tuple[Mapping[str, str], bool] | None"]
 
 
-class MetadataServer:
+class MetadataServer(Service):
     """Answers in the network of one router, each machine with its own facts."""
 
     def __init__(self, namespace: str, answers: Answers) -> None:
         self._answers = answers
         self._tokens: dict[str, tuple[str, float]] = {}
         handler = type("Handler", (_Handler,), {"owner": self})
-        self._server = serve_in(namespace, (METADATA_ADDRESS, METADATA_PORT), handler)
-
-    def close(self) -> None:
-        """Stop answering."""
-        self._server.shutdown()
-        self._server.server_close()
+        super().__init__(namespace, (METADATA_ADDRESS, METADATA_PORT), handler)
 
     def new_token(self, address: str, ttl_s: int) -> str:
         """Return a token that opens the metadata to one machine for a while."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 import socketserver
 import struct
-import threading
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 
-from paceline.rehearsal.machines.elsewhere import bind_in
+from paceline.rehearsal.machines.elsewhere import Service
 from paceline.rehearsal.machines.rules import NAMES_ADDRESS
 
 # Where a VPC's own name server answers on EC2 as well.
@@ -100,23 +99,12 @@ def _read(packet: bytes) -> Question | None:
     return Question(number, ".".join(labels), kind, packet[12 : place + 5])
 
 
-class NameServer:
+class NameServer(Service):
     """Answers in the network of one router."""
 
     def __init__(self, namespace: str, region: str) -> None:
         handler = type("Handler", (_Handler,), {"domain": domain_of(region)})
-        self._server = socketserver.ThreadingUDPServer(
-            (ADDRESS, PORT), handler, bind_and_activate=False
-        )
-        self._server.socket.close()
-        self._server.socket = bind_in(namespace, (ADDRESS, PORT))
-        self._server.daemon_threads = True
-        threading.Thread(target=self._server.serve_forever, args=(0.1,), daemon=True).start()
-
-    def close(self) -> None:
-        """Stop answering."""
-        self._server.shutdown()
-        self._server.server_close()
+        super().__init__(namespace, (ADDRESS, PORT), handler, socketserver.ThreadingUDPServer)
 
 
 class _Handler(socketserver.BaseRequestHandler):

@@ -19,7 +19,7 @@ from shutil import copyfileobj
 from typing import Any
 
 from paceline.rehearsal.images import PATH
-from paceline.rehearsal.machines.elsewhere import serve_in
+from paceline.rehearsal.machines.elsewhere import Service
 from paceline.rehearsal.machines.rules import METADATA_ADDRESS, REGISTRY_PORT
 from paceline.rehearsal.python_image import add_python
 
@@ -97,17 +97,12 @@ def _digest(data: bytes) -> str:
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
-class Registry:
+class Registry(Service):
     """Answers the engines in the network of one router."""
 
     def __init__(self, namespace: str, stock: Stock) -> None:
         handler = type("Handler", (_Handler,), {"stock": stock})
-        self._server = serve_in(namespace, (METADATA_ADDRESS, REGISTRY_PORT), handler)
-
-    def close(self) -> None:
-        """Stop answering."""
-        self._server.shutdown()
-        self._server.server_close()
+        super().__init__(namespace, (METADATA_ADDRESS, REGISTRY_PORT), handler)
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -5,9 +5,8 @@ from __future__ import annotations
 import secrets
 import threading
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING
 
+from paceline.rehearsal.closing import Closing
 from paceline.rehearsal.emulator import Conditions, Emulator
 from paceline.rehearsal.machines.ground import Ground
 from paceline.rehearsal.machines.images import ImageShelf
@@ -15,13 +14,10 @@ from paceline.rehearsal.machines.journal import Journal
 from paceline.rehearsal.machines.keeper import HostKeeper
 from paceline.rehearsal.machines.places import Places
 
-if TYPE_CHECKING:
-    from typing_extensions import Self
-
 _TICK_S = 0.5
 
 
-class Rehearsal:
+class Rehearsal(Closing):
     """An EC2 on this machine whose instances are hosts; all of it is gone at the end."""
 
     def __init__(
@@ -53,16 +49,3 @@ class Rehearsal:
         self._ticking.join()
         self.emulator.close()
         self.keeper.close()
-
-    def __enter__(self) -> Self:
-        """Begin to use it; it works already."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Take it away."""
-        self.close()
