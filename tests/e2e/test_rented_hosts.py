@@ -21,7 +21,7 @@ from paceline.model.host import Cluster, Host
 from paceline.ports import KeyPair, Transport
 from paceline.providers.ec2 import Ec2Cloud
 from paceline.rehearsal.emulator import Emulator
-from paceline.rehearsal.emulator.keeper import NoMachines
+from paceline.rehearsal.emulator.keeper import Keeper
 from paceline.rehearsal.hosts import SshHost
 from paceline.transports.ssh import HostKeys, SshTransport
 from tests.fakes.rented import KEY, desk_at, wish
@@ -32,7 +32,7 @@ REFUSED = re.compile("its host key is not known|not the one that is pinned")
 PATIENCE = Patience(boot_s=8.0, new_key_s=10.0)
 
 
-class Addresses(NoMachines):
+class Addresses(Keeper):
     """Gives every instance the address of a host that is there."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ from paceline.rehearsal.emulator.calls import CallLog
 from paceline.rehearsal.emulator.conditions import Conditions
 from paceline.rehearsal.emulator.faults import Fault, Faults, throttling
 from paceline.rehearsal.emulator.inventory import Inventory, inventory
-from paceline.rehearsal.emulator.keeper import Keeper, NoMachines
+from paceline.rehearsal.emulator.keeper import Keeper
 from paceline.rehearsal.emulator.nouns import Instance
 from paceline.rehearsal.emulator.region import Region
 from paceline.rehearsal.emulator.regions import Regions
@@ -32,7 +32,7 @@ class Emulator(Closing):
         region: str = "us-east-1",
     ) -> None:
         self.conditions = conditions or Conditions()
-        self.keeper: Keeper = keeper or NoMachines()
+        self.keeper = keeper or Keeper()
         self.calls = CallLog()
         self.faults = Faults()
         self.region = region

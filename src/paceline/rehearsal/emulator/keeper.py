@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 
 @dataclass(frozen=True)
@@ -68,11 +67,16 @@ class Guard:
     members: tuple[Member, ...]
 
 
-class Keeper(Protocol):
-    """Boots machines and takes them away. No call may wait for a boot."""
+class Keeper:
+    """Boots machines and takes them away. No call may wait for a boot.
+
+    As it stands here, instances have no bodies: enough for whoever only talks to the API.
+    """
 
     def public_address(self, region: str) -> str | None:
         """Return a free public address and hold it; None if the API may invent one."""
+        del region
+        return None
 
     def release(self, address: str) -> None:
         """Give a public address back."""
@@ -97,50 +101,11 @@ class Keeper(Protocol):
 
     def console(self, instance_id: str) -> str:
         """Return what a machine has written to its console."""
+        del instance_id
+        return ""
 
     def warn(self, instance_id: str, at: float) -> None:
         """Let a machine know when it will be interrupted."""
 
     def guard(self, guard: Guard) -> None:
         """Let the security groups of a region have effect as they are now."""
-
-
-class NoMachines:
-    """Instances without bodies: enough for tests that only talk to the API."""
-
-    def public_address(self, region: str) -> str | None:
-        """Let the API invent one."""
-        del region
-        return None
-
-    def release(self, address: str) -> None:
-        """Nothing is held."""
-
-    def boot(self, machine: Machine) -> None:
-        """Nothing boots."""
-
-    def power_off(self, instance_id: str) -> None:
-        """Nothing runs."""
-
-    def reboot(self, instance_id: str) -> None:
-        """Nothing runs."""
-
-    def remove(self, instance_id: str) -> None:
-        """Nothing is there."""
-
-    def keep_image(self, instance_id: str, image_id: str) -> None:
-        """There is no disk."""
-
-    def forget_image(self, image_id: str) -> None:
-        """There is no disk."""
-
-    def console(self, instance_id: str) -> str:
-        """Nothing is written."""
-        del instance_id
-        return ""
-
-    def warn(self, instance_id: str, at: float) -> None:
-        """Nobody hears it."""
-
-    def guard(self, guard: Guard) -> None:
-        """Nobody speaks to anybody."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from paceline.errors import EnvironmentFault, NotFound
-from paceline.rehearsal.emulator.keeper import Guard, Machine
+from paceline.rehearsal.emulator.keeper import Guard, Keeper, Machine
 from paceline.rehearsal.machines.base import make_base
 from paceline.rehearsal.machines.body import Body
 from paceline.rehearsal.machines.commands import run, run_all
@@ -40,7 +40,7 @@ class _Place:
     free: list[str] = field(default_factory=list)
 
 
-class HostKeeper:
+class HostKeeper(Keeper):
     """Boots machines as hosts in namespaces. Calls of the API return before a machine is up."""
 
     def __init__(self, ground: Ground, region: str = "us-east-1") -> None:
@@ -66,7 +66,7 @@ class HostKeeper:
             self.close()
             raise
 
-    # --- the port ---------------------------------------------------------------------------------
+    # --- what every keeper does -------------------------------------------------------------------
 
     def public_address(self, region: str) -> str | None:
         """Return a free public address of a region."""
@@ -142,7 +142,7 @@ class HostKeeper:
                 inside = ("ip", "netns", "exec", place.router.namespace)
                 run((*inside, "nft", "-f", "-"), rule_set(guard))
 
-    # --- beyond the port --------------------------------------------------------------------------
+    # --- what this one does more ------------------------------------------------------------------
 
     def body(self, instance_id: str) -> Body:
         """Return a machine."""
