@@ -124,7 +124,7 @@ def remove_recorded_engine(record: Path) -> None:
     made = Engine(data["namespace"], Path(data["data"]))
     _end_processes(made)
     for folder in (made.run_folder, made.data):
-        for point in _mounts_below(folder):
+        for point in _mounts_at(folder):
             subprocess.run(("umount", "--lazy", point), capture_output=True, check=False)
         shutil.rmtree(folder, ignore_errors=True)
     left = [str(folder) for folder in (made.run_folder, made.data) if folder.exists()]
@@ -186,8 +186,11 @@ def _processes_of(made: Engine) -> list[ProcessEntry]:
     return found
 
 
-def _mounts_below(folder: Path) -> list[str]:
-    """Return the mount points in a folder, the deepest first."""
+def _mounts_at(folder: Path) -> list[str]:
+    """Return the mount points in a folder, the deepest first; it may be one itself.
+
+    An engine mounts the folder of its images upon itself, and leaves it so when it is killed.
+    """
     lines = Path("/proc/self/mountinfo").read_text().splitlines()
     points = [line.split()[4].encode().decode("unicode_escape") for line in lines]
-    return [point for point in reversed(points) if point.startswith(f"{folder}/")]
+    return [point for point in reversed(points) if f"{point}/".startswith(f"{folder}/")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -69,6 +70,22 @@ def test_an_engine_that_was_killed_leaves_nothing(run_folder: Path, tmp_path: Pa
     assert not run_folder.exists()
     assert not made.data.exists()
     assert not record.exists()
+
+
+@pytest.mark.usefixtures("run_folder")
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_the_mounts_of_an_engine_that_was_killed(tmp_path: Path) -> None:
+    """An engine mounts its folder upon itself: that goes away, too, and so does the folder."""
+    made = Engine("pl-t-0", tmp_path / "data")
+    made.run_folder.mkdir(parents=True)
+    (made.data / "inner").mkdir(parents=True)
+    record = tmp_path / "engine.json"
+    record.write_text(json.dumps({"namespace": made.namespace, "data": str(made.data)}))
+    for folder in (made.data, made.data / "inner"):
+        subprocess.run(("mount", "--bind", str(folder), str(folder)), check=True)
+    remove_recorded_engine(record)
+    assert not made.data.exists()
+    assert str(tmp_path) not in Path("/proc/self/mountinfo").read_text()
 
 
 def test_an_engine_of_somebody_else_is_left_alone(run_folder: Path, tmp_path: Path) -> None:
