@@ -62,7 +62,10 @@ def advise(
     results: options.Results = None,
     json: options.Json = False,
 ) -> None:
-    """Say which configuration to take: the cheapest, the fastest, the best within limits."""
+    """Say which configuration to take: cheapest, fastest, best.
+
+    The best is the one within --budget and --deadline.
+    """
     from paceline import api
     from paceline.cli.render_advice import show_forecast
     from paceline.cli.render_counsel import show_counsel

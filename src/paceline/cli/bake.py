@@ -36,7 +36,7 @@ def bake(
     region: _Region = None,
     json: options.Json = False,
 ) -> None:
-    """Make an image of a host on which all that the spec needs is installed.
+    """Make an image on which all that a spec needs is installed.
 
     A builder is rented, made ready, cleaned of keys and history, imaged and removed. Hosts of
     `cluster: {image: NAME}` then need no installation. An image costs money until `bake rm`.

@@ -27,10 +27,11 @@ def cp(
     accept_keys: options.AcceptKeys = None,
     json: options.Json = False,
 ) -> None:
-    """Copy a file or a folder between here and hosts; HOST is a name, an address or a number.
+    """Copy files and folders between here and hosts.
 
-    Paths that are not absolute lie below the home folder there. As with `cp -r`, a folder as the
-    target receives the source below its own name. From several hosts, each gets a folder here.
+    HOST is a name, an address or a number. Paths that are not absolute lie below the home folder
+    there. As with `cp -r`, a folder as the target receives the source below its own name. From
+    several hosts, each gets a folder here.
     """
     from paceline import api
     from paceline.app.carrying import require_carried

@@ -18,7 +18,7 @@ def demo(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Study how DCGAN training scales on this machine, in a few minutes."""
+    """See how DCGAN training scales on this machine, in minutes."""
     from paceline import api
     from paceline.cli.live import observer
     from paceline.cli.render_study import show_study

@@ -36,7 +36,10 @@ def doctor(
     ] = False,
     json: options.Json = False,
 ) -> None:
-    """Look at everything that a run needs, and say what is missing and what to do."""
+    """Look at everything that a run needs.
+
+    What is missing is named, with what to do about it.
+    """
     from paceline import api
 
     if iam:

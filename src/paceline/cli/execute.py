@@ -38,10 +38,10 @@ def execute(
     accept_keys: options.AcceptKeys = None,
     json: options.Json = False,
 ) -> None:
-    """Run a command on all hosts at once; each line bears the name of its host.
+    """Run a command on all hosts at once.
 
-    The words reach the program as they are, without a shell. What one host alone says is not
-    marked.
+    Each line bears the name of its host. The words reach the program as they are, without a shell.
+    What one host alone says is not marked.
     """
     from paceline import api
     from paceline.app.fanout import require_success

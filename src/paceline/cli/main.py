@@ -67,8 +67,19 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
+# In the order in which a newcomer meets them.
+_VERBS = (
+    demo, doctor, plan,
+    up, status, down, start, bake, reap,
+    train, run, study, probe, watch, report, advise,
+    ls, logs, wait, stop,
+    ssh, execute, cp, notebook,
+    data, rehearsal,
+)  # fmt: skip
+
+
 def build_app(words: Sequence[str] | None = None) -> typer.Typer:
-    """Return the app with every verb, in the order in which a newcomer meets them.
+    """Return the app with every verb.
 
     With the words of a command line, only the verb that they name has its options.
     """
@@ -81,65 +92,30 @@ def build_app(words: Sequence[str] | None = None) -> typer.Typer:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-
-    @app.callback()
-    def _root(
-        version: bool = typer.Option(
-            False,
-            "--version",
-            callback=_version,
-            is_eager=True,
-            help="Show the version.",
-        ),
-        debug: bool = typer.Option(
-            False,
-            "--debug",
-            help="Show tracebacks; may stand anywhere on the line.",
-        ),
-        rehearse: bool = typer.Option(
-            False,
-            "--rehearse",
-            help="Speak to the rehearsal on this machine instead of to AWS.",
-        ),
-    ) -> None:
-        del version, debug
-        if rehearse:
-            from paceline.api import rehearsing
-
-            rehearsing.rehearse()
-
-    for verb in (
-        demo,
-        doctor,
-        plan,
-        up,
-        status,
-        down,
-        start,
-        bake,
-        reap,
-        train,
-        run,
-        study,
-        probe,
-        watch,
-        report,
-        advise,
-        ls,
-        logs,
-        wait,
-        stop,
-        ssh,
-        execute,
-        cp,
-        notebook,
-        data,
-        rehearsal,
-    ):
+    app.callback()(_root)
+    for verb in _VERBS:
         verb.register(app)
     if words is not None:
         spare(app, words)
     return app
+
+
+def _root(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Show the version."
+    ),
+    debug: bool = typer.Option(
+        False, "--debug", help="Show tracebacks; may stand anywhere on the line."
+    ),
+    rehearse: bool = typer.Option(
+        False, "--rehearse", help="Speak to the rehearsal on this machine instead of to AWS."
+    ),
+) -> None:
+    del version, debug
+    if rehearse:
+        from paceline.api import rehearsing
+
+        rehearsing.rehearse()
 
 
 def _take_debug(words: Sequence[str]) -> tuple[list[str], bool]:

@@ -32,7 +32,7 @@ def notebook(
     ] = False,
     json: options.Json = False,
 ) -> None:
-    """Open JupyterLab on the first host; its cells can run on all hosts.
+    """Open JupyterLab on the first host; cells run on all hosts.
 
     It listens on that host's own loopback, behind a token, and is reached through a tunnel, which
     stays open until Ctrl-C. JupyterLab itself goes on until `--stop`.

@@ -26,7 +26,10 @@ def plan(
     accept_keys: options.AcceptKeys = None,
     json: options.Json = False,
 ) -> None:
-    """Show what a spec would run: every configuration, host and command line."""
+    """Show what would run: configurations, hosts, command lines.
+
+    Nothing is started and nothing is created.
+    """
     from paceline import api
     from paceline.cli.render_plan import render_plan
 

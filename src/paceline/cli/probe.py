@@ -41,7 +41,7 @@ def probe(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Run a few iterations on each candidate, and say which to take for the job."""
+    """Try each candidate for a few iterations; say which to take."""
     from paceline import api
     from paceline.cli.live import observer
     from paceline.cli.render_counsel import show_counsel

@@ -28,9 +28,9 @@ def reap(
     quiet: options.Quiet = False,
     json: options.Json = False,
 ) -> None:
-    """End what bears our tags and has expired, or is not known here; it is shown first.
+    """End what is yours and has expired, or is not known here.
 
-    Only what is yours is looked at: the tags say whose a thing is.
+    It is shown first. Only what is yours is looked at: the tags say whose a thing is.
     """
     from paceline import api
     from paceline.cli.render_cloud import render_removed, render_strays

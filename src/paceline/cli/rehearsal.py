@@ -23,7 +23,7 @@ def register(app: typer.Typer) -> None:
     """Add the verbs."""
     group = typer.Typer(
         name="rehearsal",
-        help="An EC2 on this machine: the same API, hosts that boot, and no bill.",
+        help="Start and stop an EC2 on this machine, with hosts that boot.",
         no_args_is_help=True,
         rich_markup_mode=None,
         epilog="Example: paceline rehearsal start; paceline --rehearse up spec.yaml; "

@@ -48,7 +48,10 @@ def report(
     results: options.Results = None,
     json: options.Json = False,
 ) -> None:
-    """Show the findings of a study again, from the samples that it kept; or compare two."""
+    """Show the findings of a study again, or compare two studies.
+
+    They are worked out from the samples that it kept.
+    """
     from paceline import api
 
     wanted = "json" if json else form.value

@@ -35,7 +35,7 @@ def run(
     keep: options.Keep = False,
     json: options.Json = False,
 ) -> None:
-    """Run a command on every host, once per rank, with the ranks' variables set."""
+    """Run a command once per rank, with the ranks' variables set."""
     from paceline import api
     from paceline.cli.render_run import show_run
     from paceline.cli.renting import Lines

@@ -36,9 +36,9 @@ def ssh(
     accept_keys: options.AcceptKeys = None,
     json: options.Json = False,
 ) -> None:
-    """Open a shell on a host, with its key verified and nothing written to ~/.ssh.
+    """Open a shell on a host, with its key verified.
 
-    With --json, print the words for the ssh client instead.
+    Nothing is written to ~/.ssh. With --json, print the words for the ssh client instead.
     """
     from paceline import api
 

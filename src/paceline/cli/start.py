@@ -18,7 +18,7 @@ def start(
     quiet: options.Quiet = False,
     json: options.Json = False,
 ) -> None:
-    """Switch on the hosts of a cluster that `paceline stop --cluster` has switched off.
+    """Switch on the hosts that `stop --cluster` has switched off.
 
     They have other public addresses afterwards, and prove themselves by the same keys.
     """

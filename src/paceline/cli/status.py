@@ -19,7 +19,7 @@ def status(
     region: options.WhereRented = None,
     json: options.Json = False,
 ) -> None:
-    """Show a rented cluster: its hosts, what it costs, and when it ends."""
+    """Show a rented cluster: its hosts, its costs, and its end."""
     from paceline import api
     from paceline.cli.render_cloud import render_status
 

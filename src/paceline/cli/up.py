@@ -27,10 +27,11 @@ def up(
     quiet: options.Quiet = False,
     json: options.Json = False,
 ) -> None:
-    """Rent the hosts of a spec and wait until they answer; this costs money until `down`.
+    """Rent the hosts of a spec; this costs money until `down`.
 
-    The same command again changes nothing, or brings the cluster to another number of hosts. The
-    hosts switch themselves off when limits.ttl is over (4 h, if the spec does not say).
+    It waits until they answer. The same command again changes nothing, or brings the cluster to
+    another number of hosts. The hosts switch themselves off when limits.ttl is over (4 h, if the
+    spec does not say).
     """
     from paceline import api
     from paceline.cli.render_cloud import render_cluster

@@ -24,7 +24,10 @@ def watch(
     ] = None,
     results: options.Results = None,
 ) -> None:
-    """Show a study or a run while it goes on: each rank, the table, time and money left."""
+    """Show a study or a run while it goes on, from any terminal.
+
+    Each rank, the table so far, the time and the money that are left.
+    """
     from paceline import api
     from paceline.cli.live import onlooker
 

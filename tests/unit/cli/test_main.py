@@ -40,6 +40,13 @@ def test_help_imports_nothing_heavy() -> None:
     assert all(f" {verb} " in done.stdout for verb in VERBS)
 
 
+def test_no_verbs_sentence_is_cut_off() -> None:
+    """In a terminal of eighty letters, the list of verbs says each sentence to its end."""
+    done = run_main("--help")
+    assert "ls " in done.stdout
+    assert "..." not in done.stdout.partition("Commands:")[2]
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_helps_with_an_example(verb: str) -> None:
     """Each verb's help shows how it is used."""
