@@ -8,7 +8,10 @@ here is left alone.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
+import glob
+import hashlib
 import json
 import os
 import shutil
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _STALE_S = 24 * 3600.0
+_BLOCK_BYTES = 1 << 20
 
 
 def look(folder: str) -> dict[str, Any]:
@@ -45,13 +49,15 @@ def settle(
     """Take over the files of a draft, so that the folder holds what `files` and `links` say.
 
     `files` are digest and mode by name. Each appears at once or not at all: another job may be at
-    work in the folder. What was sent before and is gone at home is removed.
+    work in the folder. What was sent before and is gone at home is removed. A file that was edited
+    on its way is refused before anything changes: hosts would run different programs.
     """
     for name in (*files, *links):
         if name.startswith("/") or ".." in name.split("/") or "\0" in name:
             raise OSError(22, "leads out of its folder", name)
     os.makedirs(folder, exist_ok=True)
     with _locked(folder):
+        _verify(draft, files)
         before = _manifest(folder)
         for name in before:
             if name not in files and name not in links:
@@ -80,6 +86,24 @@ def _sweep(folder: str) -> None:
                     shutil.rmtree(path, ignore_errors=True)
 
 
+def _verify(draft: str, files: Mapping[str, tuple[str, int]]) -> None:
+    for name, (digest, _) in files.items():
+        fresh = os.path.join(draft, name)
+        if os.path.lexists(fresh) and _digest(fresh) != digest:
+            why = "it changed while it was being sent; the same command again sends it anew"
+            raise OSError(errno.EAGAIN, why, name)
+
+
+def _digest(path: str) -> str:
+    found = hashlib.sha256()
+    with open(path, "rb") as file:
+        while True:
+            block = file.read(_BLOCK_BYTES)
+            if not block:
+                return found.hexdigest()
+            found.update(block)
+
+
 def _take_over(folder: str, draft: str, name: str, mode: int) -> None:
     place, fresh = os.path.join(folder, name), os.path.join(draft, name)
     if os.path.lexists(fresh):
@@ -87,7 +111,23 @@ def _take_over(folder: str, draft: str, name: str, mode: int) -> None:
         if os.path.isdir(place) and not os.path.islink(place):
             shutil.rmtree(place)
         os.replace(fresh, place)
+        _forget_bytecode(place)
     os.chmod(place, mode)
+
+
+def _forget_bytecode(place: str) -> None:
+    """Remove what Python has compiled of a file before.
+
+    It tells an old version by its size and the second of its time, and both can be the same: the
+    times come from the clocks of several machines.
+    """
+    folder, name = os.path.split(place)
+    stem, suffix = os.path.splitext(name)
+    if suffix == ".py":
+        kept = os.path.join(glob.escape(folder), "__pycache__")
+        for old in glob.glob(os.path.join(kept, f"{glob.escape(stem)}.*.pyc")):
+            with contextlib.suppress(OSError):
+                os.unlink(old)
 
 
 def _link(place: str, target: str) -> None:

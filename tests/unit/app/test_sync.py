@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -127,6 +128,36 @@ def test_a_host_that_cannot_keep_it_says_why(root: Path, tmp_path: Path) -> None
     (root / "train.py").write_text("two")
     with pytest.raises(EnvironmentFault, match=r"^h0: .*work.lock: Is a directory"):
         bring(root, target)
+
+
+def test_bytecode_of_an_older_version_is_not_run(root: Path, tmp_path: Path) -> None:
+    """An edit counts though size and time are those of what Python has compiled there."""
+    target = tmp_path / "work"
+    part = root / "pkg" / "part.py"
+    words = [sys.executable, "-c", "import part; print(part.WORD)"]
+    for word in ("one", "two"):
+        part.write_text(f"WORD = {word!r}")
+        os.utime(part, (1, 1))
+        bring(root, target)
+        os.utime(target / "pkg" / "part.py", (1, 1))
+        done = subprocess.run(
+            words, cwd=target / "pkg", env={}, capture_output=True, text=True, check=True
+        )
+        assert done.stdout.strip() == word
+
+
+def test_a_file_that_is_edited_on_its_way_is_named(root: Path, tmp_path: Path) -> None:
+    """What arrives is what was meant, or nothing there changes."""
+    target = tmp_path / "work"
+    bring(root, target)
+    (root / "train.py").write_text("two")
+    tree = tree_of(root)
+    (root / "train.py").write_text("six")
+    with pytest.raises(EnvironmentFault, match=r"^h: train.py: it changed while it was being sent"):
+        asyncio.run(sync([end_of("h")], tree, {"h": str(target)}, tmp_path / "drafts"))
+    assert (target / "train.py").read_text() == "one"
+    bring(root, target)
+    assert (target / "train.py").read_text() == "six"
 
 
 def test_what_was_cut_off_long_ago_is_swept_away(root: Path, tmp_path: Path) -> None:
