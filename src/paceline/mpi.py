@@ -22,6 +22,7 @@ import secrets
 import socket
 import subprocess
 import sys
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ ARGV_VARIABLE = "PACELINE_MPI_ARGV"
 WORKDIR_VARIABLE = "PACELINE_MPI_WORKDIR"
 _CALLED_WITHIN_S = 120.0
 _ANSWER_WITHIN_S = 10.0
+_LISTENS_WITHIN_S = 60.0  # containers take their time, and mpirun is up before the last of them
+_ASK_AGAIN_S = 0.1
 _LONGEST_CALL_BYTES = 1 << 20
 _NAMES = (
     ("RANK", "OMPI_COMM_WORLD_RANK"),
@@ -99,12 +102,13 @@ def _heard(caller: socket.socket, secret: str) -> str | None:
     return line if known else None
 
 
-def call(host: str, port: int, secret: str, line: str) -> int:
-    """Ask a host to run a line."""
+def call(
+    host: str, port: int, secret: str, line: str, *, patience_s: float = _LISTENS_WITHIN_S
+) -> int:
+    """Ask a host to run a line; one that does not listen yet is given some time."""
     try:
         with contextlib.ExitStack() as stack:
-            place = (host, port)
-            caller = stack.enter_context(socket.create_connection(place, timeout=_ANSWER_WITHIN_S))
+            caller = stack.enter_context(_connected((host, port), patience_s))
             words = stack.enter_context(caller.makefile("rb"))
             nonce = words.readline(_LONGEST_CALL_BYTES).decode().strip()
             message = {"line": line, "proof": proof(secret, nonce, line)}
@@ -117,6 +121,17 @@ def call(host: str, port: int, secret: str, line: str) -> int:
         sys.stderr.write(f"{host} did not take the call at port {port}\n")
         return 1
     return 0
+
+
+def _connected(place: tuple[str, int], patience_s: float) -> socket.socket:
+    deadline = time.monotonic() + patience_s
+    while True:
+        try:
+            return socket.create_connection(place, timeout=_ANSWER_WITHIN_S)
+        except ConnectionRefusedError:
+            if time.monotonic() >= deadline:
+                raise
+        time.sleep(_ASK_AGAIN_S)
 
 
 def _become_rank(env: dict[str, str]) -> None:

@@ -67,8 +67,24 @@ def test_a_proof_holds_for_one_question_and_one_line() -> None:
 def test_nobody_at_the_other_end_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     """A host that does not wait is named with the port."""
     (port,) = free_ports(1)
-    assert call("127.0.0.1", port, "x", "true") == 1
+    assert call("127.0.0.1", port, "x", "true", patience_s=0) == 1
     assert f"127.0.0.1 cannot be called at port {port}" in capsys.readouterr().err
+
+
+def test_a_host_that_listens_later_is_waited_for() -> None:
+    """A call that comes before the other end is up is made again until it is."""
+    (port,) = free_ports(1)
+    code = (
+        "import sys; from paceline.mpi import call; "
+        "sys.exit(call('127.0.0.1', int(sys.argv[1]), 's', 'true'))"
+    )
+    with subprocess.Popen((sys.executable, "-c", code, str(port))) as caller:
+        time.sleep(0.5)
+        assert caller.poll() is None
+        env = {**os.environ, "PACELINE_MPI_SECRET": "s"}
+        argv = (sys.executable, "-m", "paceline.mpi", "serve", str(port))
+        subprocess.run(argv, env=env, check=True, timeout=60)
+        assert caller.wait(60) == 0
 
 
 def test_a_rank_has_torch_s_names_and_no_secret(tmp_path: Path) -> None:
