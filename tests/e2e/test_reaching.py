@@ -184,3 +184,21 @@ def test_ssh_pins_a_host_by_its_fingerprint(hosts: tuple[SshHost, ...], terminal
     )
     done = terminal.paceline("ssh", "--spec", "pin.yaml", "0", "--", "printf", "%s|", "a b", "$X")
     assert done.stdout.startswith("a b|$X|"), done.stderr
+
+
+def test_ssh_goes_through_a_jump_host(hosts: tuple[SshHost, ...], terminal: Terminal) -> None:
+    """The system's own client takes the way that a spec names, and verifies the hosts on it."""
+    gate, inner = hosts
+    way = f"key: {inner.user_key}, jump: 'root@{gate.address}:22'"
+    hosts_text = (
+        f"cluster:\n  provider: hosts\n  hosts:\n    - {{address: {inner.address}, {way}}}\n"
+    )
+    terminal.file("jump.yaml", hosts_text)
+    refused = terminal.paceline("ssh", "--spec", "jump.yaml", "0", "--", "true")
+    assert refused.returncode == 6
+    assert f"jump host {gate.address}" in refused.stderr
+    met = terminal.paceline("exec", "--spec", "jump.yaml", "--accept-new-host-keys", "--", "true")
+    assert met.returncode == 0, met.stderr
+    words = ("--", "sh", "-c", 'echo "$SSH_CONNECTION"')
+    done = terminal.paceline("ssh", "--spec", "jump.yaml", "0", *words)
+    assert done.stdout.split()[::2] == [gate.address, inner.address], done.stderr

@@ -118,16 +118,26 @@ def shell(
             return chosen, await _shown_key(link)
 
     chosen, key = complete(work())
-    keys = own_host_keys()
-    known = [str(path.expanduser()) for path in keys.user_files]
-    trust = Trust(str(_pin(key)), str(keys.own_file), tuple(known))
-    has_client = shutil.which("ssh") is not None
-    # Rented hosts need nothing of the user's own settings, and must not be led astray by them.
-    config = "none" if provider.name == "ec2" else None
-    at_terminal = sys.stdin is not None and sys.stdin.isatty()
-    line = ssh_argv(chosen, trust, command, config=config, terminal=at_terminal)
-    argv = line if has_client else ()
+    rented = provider.name == "ec2"
+    line = _client_line(chosen, key, command, rented=rented)
+    argv = line if shutil.which("ssh") is not None else ()
     return Shell(chosen, argv, lambda: _open_here(provider, chosen, command))
+
+
+def _client_line(host: Host, key: str, command: Sequence[str], *, rented: bool) -> tuple[str, ...]:
+    """Return the words for the system's ssh client; `key` is the host's, and has been verified."""
+    from paceline.transports.ssh import default_keys, with_way  # noqa: PLC0415 - it is heavy
+
+    keys = own_host_keys()
+    known = tuple(str(path.expanduser()) for path in keys.user_files)
+    trust = Trust(str(_pin(key)), str(keys.own_file), known, default_keys())
+    at_terminal = sys.stdin is not None and sys.stdin.isatty()
+    if rented:
+        # Rented hosts need nothing of the user's own settings, and must not be led astray by them.
+        return ssh_argv(host, trust, command, config="none", terminal=at_terminal)
+    # What their ssh config says of hosts on the way is said to the client by us: by itself, it
+    # would ask for their keys, and write these into the user's own file.
+    return ssh_argv(with_way(host), trust, command, terminal=at_terminal)
 
 
 def _provider(spec: SpecLike, overrides: Sequence[str], cluster: str | None) -> Provider:

@@ -106,7 +106,10 @@ def wire(spec: Spec, results: Path | str | None = None) -> Wiring:
     """Choose the adapters for a spec; what lies in the results folder is not sent anywhere."""
     prepare, foresee = _preparing(spec, results)
     if spec.cluster.provider == "hosts":
-        provider = hosts_provider(_listed(spec), accept_new=spec.cluster.accept_new_host_keys)
+        from paceline.transports.ssh import as_peers_see  # noqa: PLC0415 - it is heavy
+
+        hosts = tuple(as_peers_see(host) for host in _listed(spec))
+        provider = hosts_provider(hosts, accept_new=spec.cluster.accept_new_host_keys)
         return Wiring(provider, _remote_grounding(spec), prepare, foresee)
     if spec.cluster.provider == "ec2":
         from paceline.api.desks import rented_provider  # noqa: PLC0415 - it is heavy
@@ -205,10 +208,10 @@ def local_provider() -> Provider:
 
 def hosts_provider(hosts: tuple[Host, ...], *, accept_new: bool = False) -> Provider:
     """Return the provider of these hosts, which are reached over SSH."""
-    from paceline.transports.ssh import SshTransport  # noqa: PLC0415 - it is heavy
+    from paceline.transports.ssh import Jumps, SshTransport  # noqa: PLC0415 - it is heavy
 
-    keys = own_host_keys(accept_new=accept_new)
-    return HostsProvider(hosts, lambda host: SshTransport(host, keys))
+    keys, jumps = own_host_keys(accept_new=accept_new), Jumps()
+    return HostsProvider(hosts, lambda host: SshTransport(host, keys, jumps))
 
 
 def own_host_keys(*, accept_new: bool = False) -> HostKeys:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from paceline.model.host import Host, SshAccess
+from paceline.model.spec.hostwords import host_words
 
 PIN_NAME = "paceline-host"
 _SAFE = (
@@ -32,12 +33,14 @@ class Trust:
     """Whose word the client takes for a host's key.
 
     `pinned` is a file with the one key of the host, under `PIN_NAME`; `own` is our file of known
-    hosts, and `others` are only read. These two are for hosts on the way.
+    hosts, and `others` are only read. These two are for hosts on the way, and so are `keys`: the
+    user's own, which may open them where the key of the host behind them does not.
     """
 
     pinned: str
     own: str
     others: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
 
 
 def ssh_argv(
@@ -73,16 +76,20 @@ def ssh_argv(
 def _through(access: SshAccess, trust: Trust, config: str | None) -> str:
     """Return the command that leads through the jump hosts; our rules hold for these too."""
     before, _, last = (access.jump or "").rpartition(",")
-    user, _, place = last.strip().rpartition("@")
-    name, _, port = place.partition(":")
+    place = host_words(last)
     files = " ".join(_file(path) for path in (trust.own, *trust.others))
     options = ["StrictHostKeyChecking=yes", f"UserKnownHostsFile={files}"]
-    inner = SshAccess(user or None, int(port) if port else None, access.key, before or None)
+    inner = SshAccess(place.get("user"), place.get("port"), access.key, before or None)
     if before:
         options.append(f"ProxyCommand={_through(inner, trust, config)}")
-    words = [*_opening(inner, config), *_settings(options)]
+    keys = () if access.key is None else (*trust.keys, access.key)
+    words = [*_opening(replace(inner, key=None), config), *_identities(keys), *_settings(options)]
     line = shlex.join(words).replace("%", "%%")
-    return f"exec {line} -W '[%h]:%p' -- {shlex.quote(name).replace('%', '%%')}"
+    return f"{line} -W '[%h]:%p' -- {shlex.quote(place['address']).replace('%', '%%')}"
+
+
+def _identities(keys: Sequence[str]) -> list[str]:
+    return [word for key in keys for word in ("-i", key)]
 
 
 def _opening(access: SshAccess, config: str | None) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -101,10 +102,20 @@ def test_jump_hosts_obey_the_same_rules() -> None:
     """Each is reached by a line of its own, and only our own known hosts could be written."""
     host = Host("x", "192.0.2.9", "10.0.0.9", SshAccess(jump="a@gate:2022,b@inner"))
     through = options(ssh_argv(host, TRUST))["ProxyCommand"]
-    words = shlex.split(through.removeprefix("exec "))
+    words = shlex.split(through)
     assert words[:3] == ["ssh", "-l", "b"]
     assert words[-4:] == ["-W", "[%h]:%p", "--", "inner"]
     files = options(tuple(words))["UserKnownHostsFile"].split()
     assert files[0] == "/state/known_hosts"
-    outer = shlex.split(options(tuple(words))["ProxyCommand"].removeprefix("exec "))
+    outer = shlex.split(options(tuple(words))["ProxyCommand"])
     assert outer[:5] == ["ssh", "-p", "2022", "-l", "a"]
+
+
+def test_a_jump_host_is_opened_by_the_user_s_own_keys_too() -> None:
+    """The host's key alone opens the host; the one on the way may want another, and be IPv6."""
+    host = Host("x", "192.0.2.9", "10.0.0.9", SshAccess(key="/keys/x", jump="[fe80::1]:2022"))
+    trust = replace(TRUST, keys=("/home/u/.ssh/id_rsa",))
+    words = shlex.split(options(ssh_argv(host, trust))["ProxyCommand"])
+    assert words[:7] == ["ssh", "-p", "2022", "-i", "/home/u/.ssh/id_rsa", "-i", "/keys/x"]
+    assert "IdentitiesOnly" not in options(tuple(words))
+    assert words[-1] == "fe80::1"

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from dataclasses import replace
 from typing import Any
 
 import asyncssh
 
 from paceline.errors import HostRefuses, TransportError
 from paceline.model.host import Host, SshAccess
+from paceline.model.spec.hostwords import host_words
+from paceline.transports.ssh.jumps import Jumps, Lease
 from paceline.transports.ssh.keys import HostKeys, Judge
+from paceline.transports.ssh.way import Way, way_to
 
 CONNECT_TIMEOUT_S = 10.0
 # A host that has vanished is noticed after six seconds of silence.
@@ -19,43 +21,64 @@ _KEEPALIVE_S = 2
 _KEEPALIVE_COUNT = 3
 
 
-async def connect(host: Host, keys: HostKeys) -> asyncssh.SSHClientConnection:
-    """Open a connection to a host, or say why that cannot be done."""
-    access = host.ssh or SshAccess()
-    jump = await _jump(host, access, keys) if access.jump else None
-    try:
-        return await _connect(host, access, keys, jump)
-    except BaseException:
-        if jump is not None:
-            jump.close()
-        raise
+async def connect(
+    host: Host, keys: HostKeys, jumps: Jumps | None = None
+) -> asyncssh.SSHClientConnection:
+    """Open a connection to a host, or say why that cannot be done.
+
+    `jumps` keeps what leads to several hosts.
+    """
+    return await _connect(host, keys, jumps or Jumps(), ())
 
 
 async def _connect(
-    host: Host, access: SshAccess, keys: HostKeys, jump: asyncssh.SSHClientConnection | None
+    host: Host, keys: HostKeys, jumps: Jumps, leads_to: tuple[Host, ...]
 ) -> asyncssh.SSHClientConnection:
-    judge = Judge(keys, access.host_key)
+    """Connect to a host, through those before it; `leads_to` are those that come after it."""
+    # In a thread: the user's ssh config may run programs (`Match exec`).
+    way = await asyncio.to_thread(way_to, host, passing=bool(leads_to))
+    jump = await _jump(host, way, keys, jumps, leads_to)
     try:
-        return await _attempt(host, access, judge, jump)
+        return await _verified(host, way, keys, jump)
+    except BaseException:
+        if jump is not None:
+            jump.release()
+        raise
+
+
+async def _verified(
+    host: Host, way: Way, keys: HostKeys, jump: Lease | None
+) -> asyncssh.SSHClientConnection:
+    pin = host.ssh.host_key if host.ssh is not None else None
+    judge = Judge(keys, pin)
+    try:
+        return await _attempt(host, way, judge, jump)
     except TransportError:
         if judge.shown is None or judge.refusal is not None:
             raise
     # Nothing is known of the host: either somebody accepts the key that it has shown, or we stop.
-    await keys.accept(host.address, access.port or asyncssh.DEFAULT_PORT, judge.shown)
-    return await _attempt(host, access, Judge(keys, access.host_key), jump)
+    await keys.accept(host.name, judge.place or host.address, judge.shown)
+    return await _attempt(host, way, Judge(keys, pin), jump)
 
 
-async def _jump(host: Host, access: SshAccess, keys: HostKeys) -> asyncssh.SSHClientConnection:
+async def _jump(
+    host: Host, way: Way, keys: HostKeys, jumps: Jumps, leads_to: tuple[Host, ...]
+) -> Lease | None:
     """Connect to the last of the hosts that lead to this one, through those before it."""
-    before, _, last = (access.jump or "").rpartition(",")
-    user, _, place = last.strip().rpartition("@")
-    name, _, port = place.partition(":")
-    through = replace(
-        access, user=user or None, port=int(port) if port else None, jump=before or None,
-        host_key=None,
-    )  # fmt: skip
+    if way.jump is None:
+        return None
+    before, _, last = way.jump.rpartition(",")
+    words = host_words(last)
+    name = words["address"]
+    if any(name == other.address for other in (host, *leads_to)):
+        return None  # `Host *` of an ssh config sends the jump host through itself; ssh goes direct
+    access = host.ssh or SshAccess()
+    through = SshAccess(words.get("user"), words.get("port"), access.key, before or None)
+    passed = Host(name, name, name, through)
     try:
-        return await connect(Host(name, name, name, through), keys)
+        return await jumps.lease(
+            repr(passed), lambda: _connect(passed, keys, jumps, (host, *leads_to))
+        )
     except TransportError as error:
         raise TransportError(
             f"the jump host {error.host or name} failed: {error.message}",
@@ -65,20 +88,23 @@ async def _jump(host: Host, access: SshAccess, keys: HostKeys) -> asyncssh.SSHCl
 
 
 async def _attempt(
-    host: Host, access: SshAccess, judge: Judge, jump: asyncssh.SSHClientConnection | None
+    host: Host, way: Way, judge: Judge, jump: Lease | None
 ) -> asyncssh.SSHClientConnection:
     client = _Client(judge)
+    access = host.ssh or SshAccess()
     options: dict[str, Any] = {"username": access.user, "port": access.port}
-    if access.key is not None:
-        options["client_keys"] = [access.key]
-    if jump is not None:
-        options["tunnel"] = jump
+    if way.keys is not None:
+        options["client_keys"] = list(way.keys)
+        # A key that the spec names is missed when it cannot be read; one of several is not.
+        options["ignore_encrypted"] = way.keys != (access.key,)
     try:
         connection, _ = await asyncio.wait_for(
             asyncssh.create_connection(
                 lambda: client,
                 host.address,
                 known_hosts=judge.known,
+                # The hosts on the way are verified by us, not by the library.
+                tunnel=None if jump is None else jump.connection,
                 agent_forwarding=False,
                 x11_forwarding=False,
                 password=None,
@@ -93,7 +119,7 @@ async def _attempt(
             CONNECT_TIMEOUT_S,
         )
     except (OSError, asyncssh.Error, asyncio.TimeoutError, ValueError) as error:
-        raise _explained(error, host, access, judge) from error
+        raise _explained(error, host, way, judge) from error
     client.jump = jump
     return connection
 
@@ -103,7 +129,7 @@ class _Client(asyncssh.SSHClient):
 
     def __init__(self, judge: Judge) -> None:
         self._judge = judge
-        self.jump: asyncssh.SSHClientConnection | None = None
+        self.jump: Lease | None = None
 
     def validate_host_public_key(
         self, host: str, addr: str, port: int, key: asyncssh.SSHKey
@@ -114,25 +140,25 @@ class _Client(asyncssh.SSHClient):
     def connection_lost(self, exc: Exception | None) -> None:
         del exc
         if self.jump is not None:
-            self.jump.close()
+            self.jump.release()
 
 
-def _explained(error: Exception, host: Host, access: SshAccess, judge: Judge) -> TransportError:
+def _explained(error: Exception, host: Host, way: Way, judge: Judge) -> TransportError:
     """Say in plain words why a host could not be reached."""
-    words, hint = _why(error, access, judge)
-    at = "" if host.address == host.name else f" ({host.address})"
+    words, hint = _why(error, way, judge)
+    at = "" if way.address == host.name else f" ({way.address})"
     kind = HostRefuses if isinstance(error, ConnectionRefusedError) else TransportError
     return kind(f"cannot be reached over SSH{at}: {words}", host=host.name, hint=hint)
 
 
-def _why(error: Exception, access: SshAccess, judge: Judge) -> tuple[str, str | None]:
+def _why(error: Exception, way: Way, judge: Judge) -> tuple[str, str | None]:
     if judge.refusal is not None:
         return judge.refusal, _CHANGED_HINT
     for kinds, words, hint in _REASONS:
         if isinstance(error, kinds):
-            port = access.port or asyncssh.DEFAULT_PORT
             reason = getattr(error, "reason", None) or str(error) or type(error).__name__
-            return words.format(port=port, reason=reason, key=access.key or ""), hint
+            key = ", ".join(way.keys or ())
+            return words.format(port=way.port, reason=reason, key=key), hint
     return str(error) or type(error).__name__, _SILENT_HINT
 
 

@@ -5,10 +5,11 @@ Our own known hosts are kept in a file of ours; the user's are only read.
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import os
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import asyncssh
@@ -35,27 +36,39 @@ class HostKeys:
     user_files: tuple[Path, ...] = USER_FILES
     accept_new: bool = False
     ask: Ask | None = None
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock, init=False, compare=False)
+    _settled: dict[tuple[str, str], bool] = field(default_factory=dict, init=False, compare=False)
 
     def known_files(self) -> list[str]:
         """Return the files of known hosts that are there."""
         files = (self.own_file, *(path.expanduser() for path in self.user_files))
         return [str(path) for path in files if path.is_file()]
 
-    async def accept(self, host: str, port: int, key: asyncssh.SSHKey) -> None:
-        """Take a new host's key down, if we may; else refuse the host."""
-        where = host if port == asyncssh.DEFAULT_PORT else f"[{host}]:{port}"
+    async def accept(self, host: str, where: str, key: asyncssh.SSHKey) -> None:
+        """Take a new host's key down for the place where it was seen, if we may; else refuse."""
         shown = f"{_kind(key)} key {key.get_fingerprint()}"
-        if not self.accept_new:
-            question = f"The host {where} is not known. It shows the {shown}. Trust it from now on?"
-            if self.ask is None or not await self.ask(question):
-                raise TransportError(
-                    f"the host is not known; it shows the {shown}",
-                    host=host,
-                    hint="compare that with `ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` on "
-                    "the host; then connect with `ssh` once, pin it as `host_key`, or say "
-                    "--accept-new-host-keys",
-                )
-        self._record(where, key)
+        async with self._turn:
+            # The same host may be met on several ways at once; a person is asked once all the same.
+            met = (where, key.get_fingerprint())
+            if met not in self._settled:
+                self._settled[met] = await self._trusted(where, shown)
+                if self._settled[met]:
+                    self._record(where, key)
+        if not self._settled[met]:
+            raise TransportError(
+                f"the host is not known; it shows the {shown}",
+                host=host,
+                hint="compare that with `ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` on "
+                "the host; then connect with `ssh` once, pin it as `host_key`, or say "
+                "--accept-new-host-keys",
+            )
+
+    async def _trusted(self, where: str, shown: str) -> bool:
+        """Return whether a key that nobody knows is trusted, by rule or by whoever is asked."""
+        if self.accept_new:
+            return True
+        question = f"The host {where} is not known. It shows the {shown}. Trust it from now on?"
+        return self.ask is not None and await self.ask(question)
 
     def _record(self, where: str, key: asyncssh.SSHKey) -> None:
         line = f"{where} {key.export_public_key().decode().strip()}\n"
@@ -76,11 +89,16 @@ class Judge:
         self._files = keys.known_files()
         self._pin = pin
         self._trusted: list[asyncssh.SSHKey] = []
+        self.place: str | None = None
         self.shown: asyncssh.SSHKey | None = None
         self.refusal: str | None = None
 
     def known(self, host: str, addr: str, port: int | None) -> tuple[list[object], ...]:
-        """Return what is trusted for a host, in the order that asyncssh wants."""
+        """Return what is trusted for a host, in the order that asyncssh wants.
+
+        `host` is what files of known hosts call it: its alias, or the address that it really has.
+        """
+        self.place = host if port is None else f"[{host}]:{port}"
         if self._pin is not None:
             pinned = _public_key(self._pin)
             self._trusted = [] if pinned is None else [pinned]

@@ -20,6 +20,7 @@ from paceline.model.host import Host
 from paceline.ports import OnLine
 from paceline.transports.ssh import archive, script
 from paceline.transports.ssh.connection import connect
+from paceline.transports.ssh.jumps import Jumps
 from paceline.transports.ssh.keys import HostKeys
 from paceline.transports.ssh.process import Broken, NotStarted, RemoteProcess, remote_process
 
@@ -36,9 +37,10 @@ T = TypeVar("T")
 class SshTransport:
     """The port `Transport`, for a host that answers to SSH."""
 
-    def __init__(self, host: Host, keys: HostKeys) -> None:
+    def __init__(self, host: Host, keys: HostKeys, jumps: Jumps | None = None) -> None:
         self._host = host
         self._keys = keys
+        self._jumps = jumps or Jumps()
         self._connection: asyncssh.SSHClientConnection | None = None
         self._opening = asyncio.Lock()
         self._sessions = asyncio.Semaphore(_SESSIONS)
@@ -164,7 +166,7 @@ class SshTransport:
                 failed = self._failed[1]
                 raise type(failed)(failed.message, hint=failed.hint, host=failed.host)
             try:
-                self._connection = await connect(self._host, self._keys)
+                self._connection = await connect(self._host, self._keys, self._jumps)
             except TransportError as error:
                 self._failed = (time.monotonic(), error)
                 raise
