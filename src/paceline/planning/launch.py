@@ -133,8 +133,13 @@ def _store_of_each_attempt(launch: Launch) -> dict[str, str]:
     In one that it shares between attempts, gloo may find the address of a rank that is dead.
     Our own trainers part the attempts themselves; a static rendezvous knows no such setting.
     """
-    restarts = launch.spec.job.max_restarts and launch.spec.job.rendezvous == "c10d"
+    restarts = launch.spec.job.max_restarts and rendezvous_of(launch.spec) == "c10d"
     return {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"} if restarts else {}
+
+
+def rendezvous_of(spec: Spec) -> str:
+    """Return how torchrun's hosts meet: as the spec says, else as its restarts need it."""
+    return spec.job.rendezvous or ("c10d" if spec.job.max_restarts else "static")
 
 
 def _torchrun_words(launch: Launch, node_rank: int) -> tuple[str, ...]:
@@ -145,7 +150,7 @@ def _torchrun_words(launch: Launch, node_rank: int) -> tuple[str, ...]:
     configuration, job = launch.configuration, launch.spec.job
     words = [launch.python(node_rank), "-m", "torch.distributed.run"]
     words += ["--nnodes", str(configuration.nodes)]
-    static = job.rendezvous == "static"
+    static = rendezvous_of(launch.spec) == "static"
     words += ["--node-rank", str(node_rank)] if static else []
     words += ["--nproc-per-node", str(configuration.procs_per_node)]
     words += _meet_static(launch) if static else _meet_c10d(launch, node_rank)
@@ -185,7 +190,7 @@ def _own_address(launch: Launch, node_rank: int) -> str:
 def _group_ranks(launch: Launch) -> list[int]:
     """Return which part of the ranks each host has: c10d orders the hosts by their addresses."""
     places = range(launch.configuration.nodes)
-    if launch.spec.job.rendezvous != "c10d":
+    if rendezvous_of(launch.spec) != "c10d":
         return list(places)
     order = sorted(places, key=lambda node_rank: _own_address(launch, node_rank))
     return [order.index(node_rank) for node_rank in places]

@@ -11,7 +11,7 @@ from paceline.model.plan import Configuration, HostPlan, JobPlace, RunPlan
 from paceline.model.spec import Spec
 from paceline.planning.containers import contained
 from paceline.planning.fit import crowded, require_fit
-from paceline.planning.launch import Launch
+from paceline.planning.launch import Launch, rendezvous_of
 from paceline.planning.launchers import LAUNCHERS
 from paceline.planning.variant import variant_of
 from paceline.supervisor.job import Lookout
@@ -71,7 +71,7 @@ def plan_run(
         import_path=import_path,
         timeout_s=spec.job.timeout,
         hang_timeout_s=spec.job.hang_timeout,
-        notes=tuple(_notes(configuration, launch.facts)),
+        notes=tuple(_notes(spec, configuration, launch.facts)),
         lookout=None if cluster.notices_at is None else Lookout(cluster.notices_at),
     )
 
@@ -97,9 +97,14 @@ def _in_order(cluster: Cluster, facts: Mapping[str, HostFacts]) -> tuple[HostFac
     return tuple(facts[host.name] for host in cluster.hosts)
 
 
-def _notes(configuration: Configuration, facts: Sequence[HostFacts]) -> Iterator[str]:
+def _notes(spec: Spec, configuration: Configuration, facts: Sequence[HostFacts]) -> Iterator[str]:
     if crowded(configuration, facts):
         yield "more processes than cores; they take turns"
+    if spec.job.program is None and spec.job.max_restarts and rendezvous_of(spec) == "static":
+        yield (
+            "a static rendezvous keeps one store for all attempts, in which ranks that are started "
+            "again may find the address of a dead one; `rendezvous: c10d` makes one for each"
+        )
     if configuration.nodes > 1:
         for host in facts:
             if host.interface is None:

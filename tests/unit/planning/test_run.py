@@ -109,7 +109,7 @@ def test_direct_starts_every_rank_by_itself() -> None:
 
 def test_torchrun_is_started_once_per_host() -> None:
     """Two hosts, two ranks each: one torchrun on each host, to the letter."""
-    spec = spec_of(launcher="torchrun", max_restarts=3, timeout="1h")
+    spec = spec_of(launcher="torchrun", max_restarts=3, rendezvous="static", timeout="1h")
     run = plan(spec, Configuration(2, 2))
 
     def host(host: Host, node: int, threads: int, interface: str) -> HostPlan:
@@ -158,13 +158,34 @@ def test_c10d_gathers_the_hosts_at_the_first() -> None:
         ("c10d", 2, True),
         ("c10d", 0, False),
         ("static", 2, False),
+        (None, 2, True),
+        (None, 0, False),
     ],
 )
-def test_attempts_of_c10d_share_no_store(rendezvous: str, restarts: int, *, own: bool) -> None:
-    """Where ranks may be started again, none finds the address of a dead one."""
+def test_attempts_of_c10d_share_no_store(
+    rendezvous: str | None, restarts: int, *, own: bool
+) -> None:
+    """Where ranks may be started again, none finds the address of a dead one, unless asked for."""
     spec = spec_of(launcher="torchrun", rendezvous=rendezvous, max_restarts=restarts)
-    env = plan(spec, Configuration(2, 2)).hosts[1].processes[0].command.env
-    assert ("TORCH_DISABLE_SHARE_RDZV_TCP_STORE" in env) == own
+    run = plan(spec, Configuration(2, 2))
+    command = run.hosts[1].processes[0].command
+    assert ("TORCH_DISABLE_SHARE_RDZV_TCP_STORE" in command.env) == own
+    assert ("c10d" in command.argv) == (rendezvous == "c10d" or own)
+
+
+@pytest.mark.parametrize(
+    ("job", "told"),
+    [
+        ({"rendezvous": "static", "max_restarts": 1, "script": "t.py"}, True),
+        ({"rendezvous": "static", "max_restarts": 1}, False),  # our trainers part them
+        ({"max_restarts": 1, "script": "t.py"}, False),
+        ({"rendezvous": "static", "script": "t.py"}, False),
+    ],
+)
+def test_a_store_that_attempts_share_is_told(job: dict[str, object], *, told: bool) -> None:
+    """Who insists on a static rendezvous is told what other programs may find there."""
+    notes = plan(spec_of(launcher="torchrun", **job), Configuration(2, 1)).notes
+    assert any("address of a dead one" in note for note in notes) == told
 
 
 def test_c10d_numbers_hosts_by_address() -> None:

@@ -288,10 +288,11 @@ class JobSpec(Section):
         "stacks as the reason; null waits for ever.",
     )
     oversubscribe: Yes = Field(default=False, description="Allow more processes than cores.")
-    rendezvous: Literal["static", "c10d"] = Field(
-        "static",
+    rendezvous: Literal["static", "c10d"] | None = Field(
+        None,
         description="How torchrun's hosts meet: `static` numbers them in their order; `c10d` "
-        "gathers all of them again after a failure, and numbers them by address.",
+        "gathers all of them again after a failure, and numbers them by address. Else `c10d` "
+        "where `max_restarts` is more than 0, and `static` where it is not.",
     )
     max_restarts: Count = Field(
         0, description="How often torchrun starts the ranks again after a failure."
