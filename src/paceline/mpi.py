@@ -65,7 +65,7 @@ def serve(port: int, secret: str) -> int:
         while True:
             try:
                 caller, _ = server.accept()
-            except (socket.timeout, TimeoutError):  # noqa: UP041 - two kinds before Python 3.10
+            except (socket.timeout, TimeoutError):
                 sys.stderr.write(f"mpirun did not call within {_CALLED_WITHIN_S:g} s\n")
                 return 1
             with caller:

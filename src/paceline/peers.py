@@ -147,7 +147,7 @@ def dial(source: str, seconds: float, targets: dict[str, tuple[str, int]]) -> di
 
     with concurrent.futures.ThreadPoolExecutor(max_workers=max(1, len(targets))) as pool:
         found = pool.map(attempt, targets.values())
-        return dict(zip(targets, found))  # noqa: B905 - Python 3.8 has no `strict`
+        return dict(zip(targets, found))
 
 
 def _in_words(error: OSError) -> str:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import random
 import shutil
-import struct
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from paceline.rehearsal.hosts import SshHost
+from tests.fakes.mnist import write_mnist
 from tests.fakes.terminal import Terminal
 
 pytestmark = pytest.mark.e2e
@@ -22,20 +21,6 @@ DATA = ("-s", "data.dataset=mnist", "-s", "job.program=mlp")
 def where(host: SshHost) -> Path:
     """Return where MNIST belongs on a host."""
     return host.home / ".cache" / "paceline" / "data" / "mnist"
-
-
-def write_mnist(folder: Path) -> None:
-    """Lay out a small data set in MNIST's form."""
-    folder.mkdir(parents=True)
-    dice = random.Random(0)  # noqa: S311 - pictures, not keys
-    for split, count in (("train", 64), ("t10k", 8)):
-        pixels = dice.randbytes(count * 28 * 28)
-        head = struct.pack(">IIII", 0x803, count, 28, 28)
-        (folder / f"{split}-images-idx3-ubyte").write_bytes(head + pixels)
-        labels = bytes(number % 10 for number in range(count))
-        (folder / f"{split}-labels-idx1-ubyte").write_bytes(
-            struct.pack(">II", 0x801, count) + labels
-        )
 
 
 @pytest.fixture

@@ -73,7 +73,7 @@ def _answer(done: Completed, host: str) -> Mapping[str, Any]:
         f"{done.command.argv[0]} could not look at the machine "
         f"(exit code {done.exit_code}): {said[-1].strip() if said else 'it said nothing'}",
         host=host,
-        hint="It takes Python 3.9 or newer. Name another interpreter with `runtime: {python: …}`.",
+        hint="It takes Python 3.8 or newer. Name another interpreter with `runtime: {python: …}`.",
     )
 
 

@@ -120,7 +120,7 @@ def _state_of(done: Completed, transport: Transport) -> JobState:
         raise TransportError(
             f"the supervisor could not be run (exit code {done.exit_code}): {last[0]}",
             host=host,
-            hint="is Python 3.9 or newer there? `paceline doctor` looks at every host",
+            hint="is Python 3.8 or newer there? `paceline doctor` looks at every host",
         ) from error
     if done.exit_code == _CONFLICT_EXIT:
         raise Conflict(str(message.get("error", "the job is running already")), host=host)

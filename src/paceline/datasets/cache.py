@@ -212,7 +212,7 @@ def _write(folder: Path, recipe: Recipe, progress: Progress) -> None:
         with made[2].open("w", encoding="utf-8") as notes:
             json.dump(_facts(recipe, draft, contents), notes)
             _settle(notes)
-        for path, ending in zip(made, _PARTS, strict=True):
+        for path, ending in zip(made, _PARTS):
             path.replace(folder / f"{recipe.stem}{ending}")
 
 

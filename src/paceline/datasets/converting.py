@@ -42,7 +42,7 @@ def _plain_files(work: Work) -> None:
     sizes = {file.name: file.size_bytes for file in work.files}
     wanted = {*sizes, *(f"{name}.gz" for name in sizes)}
     for done, (name, content) in enumerate(_contents(work.downloads, wanted), 1):
-        plain = name.removesuffix(".gz")
+        plain = name[: -len(".gz")] if name.endswith(".gz") else name
         unpacked = content if plain == name else _gunzip(content, sizes[plain], name)
         (work.out / plain).write_bytes(unpacked)
         work.progress("unpacking", done, len(sizes))

@@ -9,12 +9,12 @@ import subprocess
 import sys
 import tempfile
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
-from typing import IO, Union
+from typing import IO, Callable, Union
 
 from paceline.datasets.decode_worker import ANSWER, GREETING, NUMBER
 from paceline.errors import EnvironmentFault, MissingProgram
@@ -70,7 +70,7 @@ def decoded(
             stack.callback(worker.close)
             idle.put(worker)
         pool = ThreadPoolExecutor(number, thread_name_prefix="decoding")
-        stack.callback(pool.shutdown, wait=True, cancel_futures=True)
+        stack.callback(pool.shutdown, wait=True)
 
         def work(bundle: range) -> list[Decoded]:
             worker = idle.get()
@@ -81,6 +81,7 @@ def decoded(
 
         # A window of bundles keeps all workers busy and the memory bounded.
         waiting: deque[Future[list[Decoded]]] = deque()
+        stack.callback(lambda: [one.cancel() for one in waiting])
         for start in range(0, total, BUNDLE):
             waiting.append(pool.submit(work, range(start, min(start + BUNDLE, total))))
             if len(waiting) > 2 * number:

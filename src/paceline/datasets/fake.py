@@ -60,7 +60,7 @@ def _image(source: random.Random, label: int, channels: int, size: int) -> bytes
     planes = [_window(_tile(label, channel, size), left, top, size) for channel in range(channels)]
     clean = b"".join(planes).translate(table)
     # Values stay below 240 and the noise below 16, so that no byte carries into the next.
-    noise = int.from_bytes(source.randbytes(len(clean)), "little") & _low_nibbles(len(clean))
+    noise = source.getrandbits(8 * len(clean)) & _low_nibbles(len(clean))
     return (int.from_bytes(clean, "little") + noise).to_bytes(len(clean), "little")
 
 

@@ -88,7 +88,7 @@ def _unfilter(kind: int, row: bytes, above: bytes, name: str) -> bytes:
     if kind == _SUB:
         return _running_sums(row)
     if kind == _UP:
-        return bytes((here + up) & 255 for here, up in zip(row, above, strict=True))
+        return bytes((here + up) & 255 for here, up in zip(row, above))
     if kind in (_AVERAGE, _PAETH):
         return _predicted(row, above, paeth=kind == _PAETH)
     raise DataError(f"{name} cannot be read: there is no filter {kind}", hint="fetch it again")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Tuple
 
 from paceline.datasets.catalogue import Entry
 
-Chunk = tuple[bytes, Sequence[int]]
+Chunk = Tuple[bytes, "Sequence[int]"]
 """The pixels of some images, and their labels."""
 
 

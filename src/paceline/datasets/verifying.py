@@ -156,7 +156,7 @@ def _database_part(place: Path, split: str, progress: Progress) -> Part | None:
     count = lsun.count(found)
     lines = (
         f"{category} {sha256_of(path, progress)}"
-        for category, path in zip(found.categories, found.files, strict=True)
+        for category, path in zip(found.categories, found.files)
     )
     digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
     return Part(split, count, None, len(found.categories), digest)

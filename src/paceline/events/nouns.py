@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Union
+from typing import ClassVar, Mapping, Union
 
 SCHEMA_VERSION = 1
 EVENTS_VARIABLE = "PACELINE_EVENTS"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
-from functools import cache
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from paceline.events.nouns import EVENT_TYPES
@@ -18,6 +18,7 @@ LARGEST = 2**63
 LONGEST_S = 1e12
 # Nobody can time less than this; a ratio of such times would be meaningless or infinite.
 SHORTEST_S = 1e-9
+_OR_NONE = " | None"
 
 
 class Shape(NamedTuple):
@@ -28,13 +29,13 @@ class Shape(NamedTuple):
     may_be_none: bool
 
 
-@cache
+@lru_cache(maxsize=None)
 def shapes_of(kind: str) -> Mapping[str, Shape]:
     """Return the shape of each field of a kind of event."""
     shapes = {}
     for item in fields(EVENT_TYPES[kind]):
         words = str(item.type)
-        name = words.removesuffix(" | None")
+        name = words[: -len(_OR_NONE)] if words.endswith(_OR_NONE) else words
         shapes[item.name] = Shape(_TELL[name], _READ[name], words != name)
     return shapes
 

@@ -24,7 +24,7 @@ from paceline.supervisor.endings import carry_out
 from paceline.supervisor.excerpt import describe_end
 from paceline.supervisor.files import DIARY_FILE, JobFolder, cannot_write, read_tail, write_all
 from paceline.supervisor.job import Job
-from paceline.supervisor.spawn import Prctl, adopt_orphans, load_prctl
+from paceline.supervisor.spawn import Prctl, adopt_orphans, exit_code_of, load_prctl
 from paceline.supervisor.supervise import WATCHED, Supervisor, note
 
 _IGNORED = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGPIPE)
@@ -101,7 +101,7 @@ def _keep(folder: JobFolder, job: Job, prctl: Prctl, writer: int) -> None:
     _, status = os.waitpid(child, 0)
     if status == 0:
         return
-    ended = describe_end(os.waitstatus_to_exitcode(status))
+    ended = describe_end(exit_code_of(status))
     note(f"the supervisor {ended}")
     count = end_all(lambda: procfs.descendants(os.getpid()), job.grace_s)
     for trouble in carry_out(folder, job, prctl):

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from paceline.supervisor.files import DIARY_FILE, JobFolder
 from paceline.supervisor.job import Job
-from paceline.supervisor.spawn import Prctl, Program, StartFailure, spawn
+from paceline.supervisor.spawn import Prctl, Program, StartFailure, exit_code_of, spawn
 
 _WITHIN_S = 20.0
 _LOOK_AGAIN_S = 0.01
@@ -35,7 +35,7 @@ def _run(folder: JobFolder, words: tuple[str, ...], prctl: Prctl) -> str | None:
     while True:
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended:
-            code = os.waitstatus_to_exitcode(status)
+            code = exit_code_of(status)
             return None if code == 0 else f"{' '.join(words)} ended with exit code {code}"
         if time.monotonic() > give_up_at:
             os.kill(pid, 9)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import errno
 import os
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Callable
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -48,6 +49,12 @@ class Program:
     env: Mapping[str, str]
     cwd: str | None
     log_path: str
+
+
+def exit_code_of(status: int) -> int:
+    """Return what `waitpid` says as an exit code; minus the signal's number after a signal."""
+    # The standard library has a name for it from Python 3.9 on.
+    return -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
 
 
 def spawn(program: Program, prctl: Prctl) -> int:

@@ -5,7 +5,7 @@ untouched script, writes the stacks of its threads to its log when it gets SIGAB
 hangs in the middle of a library. All ranks of the host are stopped first: none of them must
 notice that its peer is gone, and cry out, before it has been asked itself.
 """
-# ruff: noqa: PTH115, PTH119
+# ruff: noqa: PTH119
 # Those rules ask for pathlib, whose import would add a third to the start of a job.
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ from paceline.supervisor.job import (
     ProcessState,
 )
 from paceline.supervisor.pulse import Pulse
-from paceline.supervisor.spawn import Prctl, Program, StartFailure, spawn
+from paceline.supervisor.spawn import Prctl, Program, StartFailure, exit_code_of, spawn
 from paceline.supervisor.stacks import dump, rank_processes
 
 TYPE_CHECKING = False
@@ -188,7 +188,7 @@ class Supervisor:
                 break
             name = self._names.pop(pid, None)
             if name is not None:
-                codes[name] = os.waitstatus_to_exitcode(status)
+                codes[name] = exit_code_of(status)
                 self._has_ended(name, codes[name])
         if codes:
             self._last_ended = time.monotonic()

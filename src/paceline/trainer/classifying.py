@@ -40,7 +40,7 @@ class Classifying:
         with torch.no_grad():
             right = (scores.argmax(1) == batch.labels).float().mean()
             values = torch.stack([loss, right]).tolist()
-        return StepResult(dict(zip(self.names, values, strict=True)), waited_s)
+        return StepResult(dict(zip(self.names, values)), waited_s)
 
     def finish(self) -> float:
         """Do nothing: each step is complete."""

@@ -119,7 +119,7 @@ def _figures(losses: tuple[Tensor, Tensor], logits: tuple[Tensor, ...]) -> dict[
     with torch.no_grad():
         means = [part.sigmoid().mean() for part in logits]
         values = torch.stack([*losses, *means]).tolist()
-    return dict(zip(Gan.names, values, strict=True))
+    return dict(zip(Gan.names, values))
 
 
 @contextmanager

@@ -15,7 +15,7 @@ matrix, lies in memory as the product needs it.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -53,7 +53,7 @@ def _by_onednn(left: Tensor, right: Tensor) -> Tensor:
     return rows
 
 
-@cache
+@lru_cache(maxsize=1)
 def _onednn_multiplies() -> bool:
     # The operator is not torch's public interface: it is tried before it is relied on.
     sample = torch.arange(12.0).view(3, 4)

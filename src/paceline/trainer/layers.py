@@ -6,8 +6,8 @@ and the names and shapes of the parameters, so that checkpoints stay exchangeabl
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Callable
 
 from torch import nn
 

@@ -68,7 +68,7 @@ def _kernels(network: nn.Module) -> Iterator[Tensor]:
 
 def _norms(network: nn.Module) -> Iterator[tuple[Tensor, Tensor]]:
     vectors = [parameter.data for parameter in network.parameters() if parameter.dim() == 1]
-    return zip(vectors[::2], vectors[1::2], strict=True)
+    return zip(vectors[::2], vectors[1::2])
 
 
 def _doublings(image_size: int) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import queue
 import threading
-from collections.abc import Callable
 from pathlib import Path
+from typing import Callable
 
 Task = Callable[[], None]
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
+from typing import Callable, Protocol
 
 import torch
 import torch.distributed as dist
