@@ -9,7 +9,7 @@ import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
@@ -163,9 +163,17 @@ def _listed(spec: Spec) -> tuple[Host, ...]:
     if path is None:
         return hosts_of(cluster)
     try:
-        return hosts_of(cluster, Path(path).read_text(encoding="utf-8"))
+        hosts = hosts_of(cluster, Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} cannot be read: {error}") from error
+    return tuple(_with_key_beside(host, Path(path).parent) for host in hosts)
+
+
+def _with_key_beside(host: Host, folder: Path) -> Host:
+    """Return a host whose key is an absolute path, so that it is found from other folders too."""
+    if host.ssh is None or host.ssh.key is None:
+        return host
+    return replace(host, ssh=replace(host.ssh, key=str(folder / Path(host.ssh.key).expanduser())))
 
 
 def _remote_grounding(spec: Spec) -> Grounding:

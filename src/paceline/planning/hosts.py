@@ -8,7 +8,8 @@ from typing import Any
 from paceline.errors import UsageError
 from paceline.model.host import Host, SshAccess
 from paceline.model.spec import ClusterSpec
-from paceline.planning.inventory import parse_hostfile, parse_inventory
+from paceline.planning.hostfile import parse_hostfile
+from paceline.planning.inventory import parse_inventory
 
 _ACCESS = ("user", "port", "key", "jump", "host_key")
 

@@ -1,4 +1,4 @@
-"""Lists of hosts that people have already: Open MPI hostfiles and Ansible inventories."""
+"""Ansible inventories, INI or YAML: the hosts and what their groups say of them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,12 @@ from typing import Any
 from paceline.errors import UsageError
 from paceline.model.spec.hostwords import host_words
 from paceline.model.spec.yaml_text import parse_yaml
+from paceline.planning.ssh_arguments import jump_in
 
-_RANGE = re.compile(r"\[(?P<first>[0-9]+|[a-z]):(?P<last>[0-9]+|[a-z])\]")
+_RANGE = re.compile(
+    r"\[(?P<first>[0-9]+|[a-zA-Z]):(?P<last>[0-9]+|[a-zA-Z])(?::(?P<step>[1-9][0-9]*))?\]"
+)
+_HEADER = re.compile(r"\[(?P<group>[^\]:]+)(?::(?P<kind>[^\]]*))?\]\s*(?:[#;].*)?")
 _MOST_HOSTS = 10_000
 # What Ansible calls it, newest name first, and what we do.
 _NAMES = (
@@ -22,51 +26,37 @@ _NAMES = (
     ("ansible_port", "port"),
     ("ansible_ssh_port", "port"),
     ("ansible_ssh_private_key_file", "key"),
+    ("ansible_private_key_file", "key"),
     ("private_address", "private_address"),
     ("host_key", "host_key"),
     ("jump", "jump"),
     ("slots", "slots"),
 )
-
-
-def parse_hostfile(text: str, source: str = "hostfile") -> tuple[dict[str, Any], ...]:
-    """Read an Open MPI hostfile: `ADDRESS slots=4` per line; a host named twice adds its slots."""
-    found: dict[str, dict[str, Any]] = {}
-    for number, line in enumerate(text.splitlines(), start=1):
-        words = line.partition("#")[0].split()
-        if not words:
-            continue
-        values = host_words(words[0])
-        slots = _slots(words[1:], f"{source}: line {number}")
-        known = found.setdefault(values["address"], values)
-        if slots is not None:
-            known["slots"] = known.get("slots", 0) + slots
-    return tuple(found.values())
-
-
-def _slots(words: list[str], where: str) -> int | None:
-    slots = None
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not equals or not value.isdigit():
-            raise UsageError(f"{where}: {word!r} is not understood; write ADDRESS slots=NUMBER")
-        if name == "slots":
-            slots = int(value)
-    return slots
+_ARGUMENTS = ("ansible_ssh_common_args", "ansible_ssh_extra_args", "ansible_ssh_args")
 
 
 def parse_inventory(text: str, source: str = "inventory") -> tuple[dict[str, Any], ...]:
-    """Read an Ansible inventory, INI or YAML; the hosts come in the order of the file."""
+    """Read an Ansible inventory, INI or YAML; the hosts come in the order of the file.
+
+    This machine (`ansible_connection=local`) is left out: no ssh leads to it.
+    """
     try:
         hosts = _from_yaml(text) if _looks_like_yaml(text) else _from_ini(text)
+        return tuple(
+            _entry(alias, variables)
+            for alias, variables in hosts.items()
+            if variables.get("ansible_connection") != "local"
+        )
     except ValueError as error:
         raise UsageError(f"{source}: {error}") from error
-    return tuple(_entry(alias, variables) for alias, variables in hosts.items())
 
 
 def _looks_like_yaml(text: str) -> bool:
     lines = [line for line in text.splitlines() if line.strip() and line.lstrip()[0] not in "#;"]
-    return bool(lines) and (lines[0].startswith("---") or lines[0].rstrip().endswith(":"))
+    if not lines:
+        return False
+    # JSON is YAML, too; `[web]` opens a section of an INI file.
+    return lines[0].startswith(("---", "{")) or lines[0].rstrip().endswith(":")
 
 
 def _entry(alias: str, variables: Mapping[str, Any]) -> dict[str, Any]:
@@ -74,8 +64,22 @@ def _entry(alias: str, variables: Mapping[str, Any]) -> dict[str, Any]:
     for theirs, ours in reversed(_NAMES):
         value = variables.get(theirs)
         if value is not None:
-            entry[ours] = int(value) if ours in ("port", "slots") else str(value)
+            entry[ours] = _value(alias, theirs, ours, str(value))
+    for name in _ARGUMENTS:
+        if "jump" not in entry and variables.get(name) is not None:
+            jump = jump_in(str(variables[name]), f"{name} of {alias}")
+            entry |= {} if jump is None else {"jump": jump}
     return entry
+
+
+def _value(alias: str, theirs: str, ours: str, value: str) -> str | int:
+    if "{{" in value:
+        raise ValueError(f"{theirs} of {alias} is a template, which only Ansible can fill in")
+    if ours not in ("port", "slots"):
+        return value
+    if not re.fullmatch("[0-9]{1,5}", value) or not 1 <= int(value) <= 65_535:  # noqa: PLR2004
+        raise ValueError(f"{theirs} of {alias} must be a number from 1 to 65,535, not {value!r}")
+    return int(value)
 
 
 def _from_ini(text: str) -> dict[str, dict[str, Any]]:
@@ -89,7 +93,7 @@ def _from_ini(text: str) -> dict[str, dict[str, Any]]:
         if not words:
             continue
         if line.strip().startswith("["):
-            group, _, kind = line.strip().strip("[]").partition(":")
+            group, kind = _header(line.strip(), number)
         elif kind == "vars":
             variables.setdefault(group, {}).update(_pairs([line.strip()], number))
         elif kind == "children":
@@ -103,6 +107,14 @@ def _from_ini(text: str) -> dict[str, dict[str, Any]]:
         name: {**_inherited(name, members, children, variables), **own}
         for name, own in hosts.items()
     }
+
+
+def _header(line: str, number: int) -> tuple[str, str]:
+    found = _HEADER.fullmatch(line)
+    kind = (found["kind"] or "") if found else ""
+    if found is None or kind not in ("", "vars", "children", "hosts"):
+        raise ValueError(f"line {number}: {line!r} opens no section that is known")
+    return found["group"].strip(), "" if kind == "hosts" else kind
 
 
 def _inherited(
@@ -136,12 +148,18 @@ def _pairs(words: list[str], number: int) -> dict[str, str]:
         name, equals, value = word.partition("=")
         if not equals:
             raise ValueError(f"line {number}: {word!r} is not NAME=VALUE")
-        pairs[name.strip()] = value.strip()
+        pairs[name.strip()] = _unquoted(value.strip())
     return pairs
 
 
+def _unquoted(value: str) -> str:
+    """Return a value without the quotes around it, which a line of variables keeps."""
+    quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "'\""
+    return value[1:-1] if quoted else value
+
+
 def _expanded(pattern: str) -> Iterator[str]:
-    """Yield the names that a pattern such as `node[01:10]` stands for."""
+    """Yield the names that a pattern such as `node[01:10]` or `node[0:8:2]` stands for."""
     found = _RANGE.search(pattern)
     if found is None:
         yield pattern
@@ -152,7 +170,7 @@ def _expanded(pattern: str) -> Iterator[str]:
     low, high = (int(first), int(last)) if first.isdigit() else (ord(first), ord(last))
     if high - low >= _MOST_HOSTS:
         raise ValueError(f"{pattern!r} stands for more than {_MOST_HOSTS} hosts")
-    for value in range(low, high + 1):
+    for value in range(low, high + 1, int(found["step"] or 1)):
         word = str(value).zfill(len(first)) if first.isdigit() else chr(value)
         yield from _expanded(pattern[: found.start()] + word + pattern[found.end() :])
 
@@ -173,9 +191,19 @@ def _from_yaml(text: str) -> dict[str, dict[str, Any]]:
 def _walk(group: Any, inherited: Mapping[str, Any], hosts: dict[str, dict[str, Any]]) -> None:
     if not isinstance(group, Mapping):
         return
-    variables = {**inherited, **(group.get("vars") or {})}
-    for pattern, own in (group.get("hosts") or {}).items():
+    variables = {**inherited, **_mapping(group, "vars")}
+    for pattern, own in _mapping(group, "hosts").items():
         for name in _expanded(str(pattern)):
-            hosts[name] = {**variables, **hosts.get(name, {}), **(own or {})}
-    for child in (group.get("children") or {}).values():
+            hosts[name] = {**variables, **hosts.get(name, {}), **_as_mapping(own, name)}
+    for child in _mapping(group, "children").values():
         _walk(child, variables, hosts)
+
+
+def _mapping(group: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    return _as_mapping(group.get(key), f"`{key}`")
+
+
+def _as_mapping(value: Any, name: str) -> Mapping[str, Any]:
+    if value is not None and not isinstance(value, Mapping):
+        raise ValueError(f"{name} must hold `NAME: …` below it, not {value!r}")
+    return value or {}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from paceline.errors import PlanError
 from paceline.model.command import Command, Secret
+from paceline.model.host import Host
 from paceline.model.plan import HostPlan, ProcessPlan
 from paceline.mpi import ARGV_VARIABLE, PORTS_VARIABLE, SECRET_VARIABLE, WORKDIR_VARIABLE
 from paceline.planning.launch import Launch
@@ -22,12 +24,24 @@ def mpirun(launch: Launch) -> tuple[HostPlan, ...]:
     hosts = launch.cluster.hosts[: launch.configuration.nodes]
     if len(hosts) > 1 and any(":" in host.peer_address for host in hosts):
         raise PlanError("mpirun needs IPv4 addresses", hint="give each host a private_address")
+    _require_slots(hosts, launch.configuration.procs_per_node)
     waiting = tuple(
         HostPlan(host, node_rank, (_waiting(launch, node_rank),))
         for node_rank, host in enumerate(hosts)
         if node_rank > 0
     )
     return (HostPlan(hosts[0], 0, (_mpirun(launch),)), *waiting)
+
+
+def _require_slots(hosts: Sequence[Host], procs: int) -> None:
+    for host in hosts:
+        if host.slots is not None and host.slots < procs:
+            slots = "1 slot" if host.slots == 1 else f"{host.slots} slots"
+            raise PlanError(
+                f"it has {slots}, and {procs} ranks are to start there",
+                host=host.name,
+                hint="lower job.procs_per_node, or raise `slots` in the list of hosts",
+            )
 
 
 def _mpirun(launch: Launch) -> ProcessPlan:

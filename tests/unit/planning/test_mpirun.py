@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
+import pytest
+
+from paceline.errors import PlanError
 from paceline.model.command import Secret
 from paceline.model.host import Cluster, Host, HostFacts
 from paceline.model.plan import Configuration, JobPlace, RunPlan
@@ -14,7 +18,7 @@ ALPHA = Host("alpha", "192.0.2.1", "10.0.0.1")
 BETA = Host("beta", "192.0.2.2", "10.0.0.2")
 
 
-def planned(nodes: int) -> RunPlan:
+def planned(nodes: int, beta: Host = BETA) -> RunPlan:
     """Return the plan of a command with two processes per host."""
     facts = {
         name: HostFacts(name, cores=4, interface="ens5", free_port=20001 + rank)
@@ -23,7 +27,7 @@ def planned(nodes: int) -> RunPlan:
     return plan_run(
         load_spec({"job": {"launcher": "mpirun", "command": ["work"], "workdir": "/"}}),
         Configuration(nodes, 2),
-        Cluster("c", "hosts", (ALPHA, BETA)),
+        Cluster("c", "hosts", (ALPHA, beta)),
         facts,
         "run",
         job_folder="/jobs/run",
@@ -56,6 +60,14 @@ def test_two_hosts() -> None:
         assert (env["MASTER_ADDR"], env["MASTER_PORT"]) == ("10.0.0.1", "29999")
         assert env["PACELINE_MPI_SECRET"] == Secret("hush")
         assert json.loads(str(env["PACELINE_MPI_ARGV"])) == ["work"]
+
+
+def test_the_slots_of_a_hostfile_are_a_limit() -> None:
+    """More ranks than a host has slots are refused with its name; as many are not."""
+    planned(2, replace(BETA, slots=2))
+    with pytest.raises(PlanError, match="beta: it has 1 slot, and 2 ranks"):
+        planned(2, replace(BETA, slots=1))
+    planned(1, replace(BETA, slots=1))
 
 
 def test_every_host_has_its_own_places() -> None:
