@@ -132,9 +132,10 @@ def _rented(cluster: Mapping[str, Any]) -> Iterator[Problem]:
 
 def _runtime(data: Mapping[str, Any]) -> Iterator[Problem]:
     runtime, study = _section(data, "runtime"), _section(data, "study")
-    kinds = {runtime.get("kind"), _section(study, "baseline").get("runtime")}
     varied = _section(study, "grid").get("runtime")
-    kinds.update(item for item in varied or () if isinstance(item, str))
+    said = [runtime.get("kind"), _section(study, "baseline").get("runtime")]
+    said += varied if isinstance(varied, list | tuple) else []
+    kinds = {item for item in said if isinstance(item, str)}
     for kind, keys in _OF_KINDS.items():
         for key in keys:
             if runtime.get(key) and kind not in kinds:

@@ -738,6 +738,7 @@ def outcome(source: Any, words: Sequence[str] = ()) -> Spec | tuple[str, ...]:
 @example({"job": {"args": {1: 2}}})
 @example({"study": {"grid": {None: [1]}, "baseline": {"args": {3: 4}}}})
 @example({"job": {"command": ["a" * 10_000]}, "name": 10**5000})
+@example({"runtime": {"kind": []}, "study": {"grid": {"runtime": 3}}})
 def test_any_mapping_is_a_spec_or_a_list_of_mistakes(data: dict[Any, Any]) -> None:
     """No data make the loader fail in any other way, and what it accepts can be kept."""
     found = outcome(data)
