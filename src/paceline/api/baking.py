@@ -9,7 +9,7 @@ from paceline.api.desks import open_desk, owner, region_of, wish_for
 from paceline.api.wiring import SpecLike, SystemClock, load, open_store, wire
 from paceline.app.bakery import Bakery
 from paceline.app.baking import bake as bake_image
-from paceline.app.outfitting import ensure_engines, fetch_data, run_commands
+from paceline.app.outfitting import ensure_engines, have_data, run_commands
 from paceline.app.renting import Desk
 from paceline.app.workplace import ends_of, open_workplace
 from paceline.errors import Interrupted, UsageError
@@ -67,8 +67,8 @@ async def _make_ready(desk: Desk, spec: Spec, cluster: Cluster) -> None:
         if str(spec.runtime.kind) == "docker":
             await ensure_engines(ends, say)
         await run_commands(ends, spec.bake.commands, say)
-        grounds = await wiring.prepare(ends, place.grounds)
-        await fetch_data(spec, ends, grounds, say)
+        await wiring.prepare(ends, place.grounds)
+        await have_data(spec, ends, say)
 
 
 def baked_images(*, region: str | None = None) -> tuple[BakedImage, ...]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
+from paceline.app.delivery import bring_data
 from paceline.app.pairs import End
-from paceline.app.workplace import Ground, all_or_named
-from paceline.errors import DataError, EnvironmentFault
+from paceline.app.workplace import all_or_named
+from paceline.errors import EnvironmentFault
 from paceline.model.command import Command, Completed, render
 from paceline.model.spec import Spec
 from paceline.planning.engine_setup import engine_facts, install_engine, look_for_engine
@@ -45,22 +46,13 @@ async def run_commands(ends: Sequence[End], lines: Sequence[str], say: Say) -> N
             _require(end, command, one)
 
 
-async def fetch_data(
-    spec: Spec, ends: Sequence[End], grounds: Mapping[str, Ground], say: Say
-) -> None:
-    """Let every host download the spec's data set, if the spec allows that."""
+async def have_data(spec: Spec, ends: Sequence[End], say: Say) -> None:
+    """Have the spec's data set on every host, if the spec allows that: ours, or downloaded."""
     name = spec.data.dataset
     if name == "fake" or spec.job.program is None or not spec.data.download:
         return
-    say(f"fetching the data set {name}")
-    for end in ends:
-        ground = grounds[end.host.name]
-        words = ("fetch", name, *(("--root", spec.data.root) if spec.data.root else ()))
-        env = {"PYTHONPATH": ground.import_path} if ground.import_path else {}
-        argv = (ground.python, "-m", "paceline.datasets", *words)
-        done = await end.link.run(Command(argv, env), timeout_s=_COMMAND_WITHIN_S)
-        if not done.ok:
-            raise DataError(f"{name} cannot be fetched: {_last(done)}", host=end.host.name)
+    say(f"bringing the data set {name}")
+    await bring_data(ends, name, spec.data.root)
 
 
 def _require(end: End, command: Command, done: Completed) -> None:

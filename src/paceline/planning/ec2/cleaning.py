@@ -16,8 +16,11 @@ for home in "$root/root" "$root"/home/*; do
     rm -rf -- "$home/.ssh/authorized_keys" "$home/.ssh/authorized_keys2" "$home/.ssh/known_hosts" \\
         "$home/.bash_history" "$home/.zsh_history" "$home/.python_history" "$home/.lesshst" \\
         "$home/.viminfo" "$home/.wget-hsts" "$home/.aws" "$home/.netrc" "$home/.git-credentials" \\
-        "$home/.docker/config.json" "$home/.sudo_as_admin_successful" "$home/.cache" \\
+        "$home/.docker/config.json" "$home/.sudo_as_admin_successful" \\
         "$home/.paceline/jobs"
+    # The data sets are there to stay: they are a part of what the image is made for.
+    [ -d "$home/.cache" ] &&
+        find "$home/.cache" -mindepth 1 -maxdepth 1 ! -name paceline -exec rm -rf -- {} +
 done
 rm -f -- "$root"/etc/ssh/ssh_host_* "$root"/etc/sudoers.d/90-cloud-init-users
 rm -f -- "$root"/var/lib/systemd/random-seed "$root"/var/lib/dbus/machine-id
