@@ -11,13 +11,12 @@ import json
 import os
 import stat
 import sys
-from collections.abc import Iterator
-from importlib import metadata
 from pathlib import Path
 
 from paceline.errors import EnvironmentFault
 from paceline.rehearsal.machines.registry import MIRROR
 from paceline.rehearsal.machines.rules import NAMES_ADDRESS
+from paceline.rehearsal.machines.wheels import installed_with, write_wheel
 
 # What is there for all programs; everything else of the root folder is hidden.
 _SHOWN = ("bin", "etc", "lib", "lib32", "lib64", "libx32", "opt", "sbin", "usr", "var")
@@ -39,8 +38,11 @@ _PROGRAM_PLACES = {
     "cloud-init": ("cloud-init",),
 }
 _PYTORCH = Path("opt/pytorch")
+_WHEELS = _PYTORCH / "wheels"
 # What a Deep Learning AMI has; what these need comes along. What is not here is left out.
 _PACKAGES = ("torch", "numpy", "pillow", "lmdb", "pip", "setuptools", "jupyterlab")
+# Nothing else is reached, and trying again would not help.
+_PIP = f"[global]\nfind-links = /{_WHEELS}\nretries = 0\n"
 _SUDOERS = """\
 Defaults env_reset
 root ALL=(ALL:ALL) ALL
@@ -67,7 +69,8 @@ def make_base(folder: Path) -> None:
     for name, mode in _EMPTY.items():
         _empty(folder / name, mode)
     for path in python_folders():
-        _empty(folder / path.relative_to("/").parts[0], 0o755)
+        top = path.relative_to("/").parts[0]
+        _empty(folder / top, _EMPTY.get(top, 0o755))
         (folder / path.relative_to("/")).mkdir(parents=True, exist_ok=True)
     _hide(folder)
     _write_settings(folder / "etc")
@@ -123,6 +126,7 @@ def _write_settings(etc: Path) -> None:
         # Whatever there is to install is on this machine already: there is no way out.
         ("apt/sources.list", "", 0o644),
         ("ssh/sshd_config", _SSHD, 0o644),
+        ("pip.conf", _PIP, 0o644),
         ("docker/daemon.json", json.dumps({"registry-mirrors": [MIRROR]}), 0o644),
     ):  # fmt: skip
         path = etc / name
@@ -177,8 +181,7 @@ def _make_python(folder: Path) -> None:
     (place / "bin").mkdir()
     for name in ("python3", "python", version):
         (place / "bin" / name).symlink_to(interpreter)
-    for source in sorted(set(_parts())):
-        (site / source.name).symlink_to(source)
+    _put_packages(place, site)
     share = Path(sys.prefix, "share/jupyter")
     if share.is_dir():
         (place / "share").mkdir()
@@ -193,40 +196,19 @@ def _make_python(folder: Path) -> None:
         _put_script(path, f'exec /{_PYTORCH}/bin/{name} "$@"\n')
 
 
+def _put_packages(place: Path, site: Path) -> None:
+    """Let packages of this machine be found by that Python, and by the pip of any other."""
+    (folder := place / "wheels").mkdir()
+    for package in installed_with(_PACKAGES):
+        apart = place / "packages" / package.name
+        apart.mkdir(parents=True)
+        write_wheel(package, folder, f"/{_PYTORCH}/packages/{package.name}")
+        for source in package.parts():
+            for shown in (site, apart) if source.suffix != ".dist-info" else (site,):
+                if not (shown / source.name).is_symlink():
+                    (shown / source.name).symlink_to(source)
+
+
 def _put_script(path: Path, line: str) -> None:
     path.write_text(f"#!/bin/sh\n{line}")
     path.chmod(0o755)
-
-
-def _parts() -> Iterator[Path]:
-    """Return what the packages that are shared have in site-packages."""
-    waiting, seen = list(_PACKAGES), set()
-    while waiting:
-        name = waiting.pop()
-        if name in seen:
-            continue
-        seen.add(name)
-        try:
-            found = metadata.distribution(name)
-        except metadata.PackageNotFoundError:
-            continue
-        yield from _tops(found)
-        waiting += [
-            _name_of(line) for line in found.requires or () if "extra ==" not in line.split(";")[-1]
-        ]
-
-
-def _name_of(requirement: str) -> str:
-    letters = [letter if letter.isalnum() or letter in "-_." else " " for letter in requirement]
-    return "".join(letters).split()[0].lower()
-
-
-def _tops(found: metadata.Distribution) -> Iterator[Path]:
-    """Return the folders and files of a package in site-packages.
-
-    `files` would parse every line; torch has fifteen thousand.
-    """
-    record = found.read_text("RECORD") or ""
-    tops = {line.split("/", 1)[0].split(",", 1)[0] for line in record.splitlines()}
-    for top in sorted(tops - {"", "..", "__pycache__"}):
-        yield Path(str(found.locate_file(top))).absolute()
