@@ -24,6 +24,7 @@ from paceline.model.plan import Container
 from paceline.model.spec import Spec
 from paceline.planning.images import (
     build_command,
+    build_place,
     container_options,
     image_name,
     mounts_for,
@@ -153,10 +154,11 @@ async def _own_engine(here: Here) -> Engine | None:
 
 async def _builder(spec: Spec, first: Engine, here: Here) -> Engine:
     """Return the engine that builds: ours where we have one that makes what the hosts run."""
-    if spec.runtime.build_on == "host":
+    wanted = build_place(spec)
+    if wanted == "host":
         return first
     own = await _own_engine(here)
-    if spec.runtime.build_on == "here":
+    if wanted == "here":
         if own is None:
             raise MissingProgram(
                 "there is no docker engine here that answers",

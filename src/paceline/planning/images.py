@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import PurePosixPath
+from typing import Literal
 
 from paceline.datasets.places import CACHE_VARIABLE, DATA_VARIABLE
 from paceline.model.command import Command, Secret
@@ -24,6 +25,17 @@ def tagged(name: str, identity: str) -> str:
     """Return the name that says which image exactly is meant."""
     repository = name.rpartition(":")[0]
     return f"{repository}:paceline-{identity.rpartition(':')[2][:_SHOWN_DIGITS]}"
+
+
+def build_place(spec: Spec) -> Literal["here", "host"] | None:
+    """Return where an image is to be built; None leaves it to what engines there are.
+
+    The line of a rented host is better than ours as a rule, and what was built while baking is
+    in the host's own cache.
+    """
+    if spec.runtime.build_on is None and spec.cluster.provider == "ec2":
+        return "host"
+    return spec.runtime.build_on
 
 
 def build_command(

@@ -10,6 +10,7 @@ from paceline.model.command import Secret
 from paceline.model.spec import Spec, load_spec
 from paceline.planning.images import (
     build_command,
+    build_place,
     container_options,
     image_name,
     mounts_for,
@@ -40,6 +41,22 @@ def test_an_image_has_a_name_with_a_tag(image: str | None, name: str) -> None:
 def test_an_image_is_told_apart_by_its_identity() -> None:
     """The tag that a job uses says which build it is."""
     assert tagged("a:5000/x:latest", "sha256:0123456789abcdef") == "a:5000/x:paceline-0123456789ab"
+
+
+@pytest.mark.parametrize(
+    ("provider", "said", "place"),
+    [("ec2", None, "host"), ("ec2", "here", "here"), ("local", None, None)],
+)
+def test_rented_hosts_build_for_themselves(
+    provider: str, said: str | None, place: str | None
+) -> None:
+    """Their line is better than ours, and what was baked is in their cache; a spec may differ."""
+    runtime = {"kind": "docker", "dockerfile": "/p/Dockerfile"}
+    data = {
+        "cluster": {"provider": provider},
+        "runtime": {**runtime, "build_on": said} if said else runtime,
+    }
+    assert build_place(load_spec(data, check_files=False)) == place
 
 
 def test_a_build_keeps_its_arguments_off_the_line() -> None:

@@ -209,7 +209,7 @@ class RuntimeSpec(Section):
     build_on: Literal["here", "host"] | None = Field(
         None,
         description="docker: where the image is built: `here`, or on the first `host`; else here "
-        "if there is an engine for the hosts' kind of processor.",
+        "if there is an engine for the hosts' kind of processor, and on rented hosts always there.",
     )
     build_options: tuple[ArgumentWord, ...] = Field(
         (), description="docker: more words for `docker build`."
