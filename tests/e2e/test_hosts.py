@@ -324,7 +324,10 @@ def test_a_detached_run_is_found_from_another_process(
     run_id = begun.stdout.strip()
     (terminal.folder / "spec.yaml").unlink()
     wait_until(
-        lambda: {"up 0", "up 1"} <= set(terminal.paceline("logs", run_id).stdout.splitlines())
+        lambda: (
+            {"up 0", "up 1"}
+            <= set(terminal.paceline("logs", "--plain", run_id).stdout.splitlines())
+        )
     )
     following = terminal.start("logs", "-f", run_id)
     listed = json.loads(terminal.paceline("ls", "--json").stdout)["runs"]
@@ -332,7 +335,8 @@ def test_a_detached_run_is_found_from_another_process(
     stopped = json.loads(terminal.paceline("stop", run_id, "--json").stdout)
     assert stopped["state"] == "stopped"
     stdout, _ = following.communicate(timeout=60)
-    assert sorted(stdout.splitlines()) == ["up 0", "up 1"]
+    said = [f"rank-{rank} {host.address} | up {rank}" for rank, host in enumerate(hosts)]
+    assert sorted(stdout.splitlines()) == said
     assert [at_work(host) for host in hosts] == [[], []]
     assert [jobs_on(host) for host in hosts] == [[], []]
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from paceline.api.completing import OnInterrupt, complete
 from paceline.api.lodging import Lodging
+from paceline.api.voices import Voices
 from paceline.api.wiring import (
     SpecLike,
     SystemClock,
@@ -229,20 +230,23 @@ def logs(
     *,
     follow: bool = False,
     process: str | None = None,
+    marked: bool = False,
     on_output: OnOutput,
 ) -> RunRecord:
     """Give a run's output to `on_output`: what there is, and with `follow` what comes.
 
-    The run is returned as it stands afterwards.
+    `marked` puts before each line who says it, where there are several. The run is returned as it
+    stands afterwards.
     """
     store = open_store()
     record = _refreshed(store, find_run(store, run_id))
     if record.state.ended:
-        _give_kept(store, record, process, on_output)
+        _give_kept(store, record, process, on_output, marked=marked)
         return record
     plan = store.plan_of(record)
     _require_process(record, process, _processes_of(plan))
-    listen = _listener(on_output, process)
+    voices = Voices(plan) if marked and process is None else None
+    listen = _listener(on_output, process, voices)
 
     async def work() -> RunRecord:
         async with _pad_for(plan, store) as pad:
@@ -284,14 +288,16 @@ async def _give_so_far(pad: Launchpad, plan: RunPlan, listen: Callable[[FileChun
 
 
 def _give_kept(
-    store: RunStore, record: RunRecord, process: str | None, on_output: OnOutput
+    store: RunStore, record: RunRecord, process: str | None, on_output: OnOutput, *, marked: bool
 ) -> None:
     kept = log_lines(record)
+    voices = Voices(store.plan_of(record)) if marked and process is None and kept else None
     if process not in kept:  # one that could not be started has no output, but it is known
         _require_process(record, process, _processes_of(store.plan_of(record)))
     for name, lines in kept.items():
         if process in (None, name):
-            on_output("".join(f"{line}\n" for line in lines))
+            text = "".join(f"{line}\n" for line in lines)
+            on_output(text if voices is None else voices.marked(name, text))
 
 
 def find_run(store: RunStore, run_id: str | None, *, only_running: bool = False) -> RunRecord:
@@ -340,13 +346,14 @@ def _both(
 
 
 def _listener(
-    on_output: OnOutput | None, process: str | None = None
+    on_output: OnOutput | None, process: str | None = None, voices: Voices | None = None
 ) -> Callable[[FileChunk], None]:
     def listen(chunk: FileChunk) -> None:
         folder, _, name = chunk.file.partition("/")
         if on_output is None or folder != LOGS_FOLDER:
             return
-        if process in (None, name.removesuffix(".log")):
-            on_output(chunk.text)
+        speaker = name.removesuffix(".log")
+        if process in (None, speaker):
+            on_output(chunk.text if voices is None else voices.marked(speaker, chunk.text))
 
     return listen

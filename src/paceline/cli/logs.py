@@ -23,8 +23,14 @@ def logs(
         Optional[str],
         typer.Option("--process", metavar="NAME", help="Only this one, such as rank-0."),
     ] = None,
+    plain: Annotated[
+        bool, typer.Option("--plain", help="Only what they say, without who says it.")
+    ] = False,
 ) -> None:
-    """Show the output of a run, also while it goes on."""
+    """Show the output of a run, also while it goes on.
+
+    Where several processes speak, each line bears its rank and its host.
+    """
     from paceline import api
 
     said = False
@@ -34,7 +40,7 @@ def logs(
         said = said or bool(text)
         show.out_raw(text)
 
-    record = api.logs(run_id, follow=follow, process=process, on_output=pass_on)
+    record = api.logs(run_id, follow=follow, process=process, marked=not plain, on_output=pass_on)
     if not said and record.failure is not None:
         from paceline.cli.render_run import failure_words
 
