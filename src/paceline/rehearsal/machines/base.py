@@ -40,7 +40,7 @@ _PROGRAM_PLACES = {
 _PYTORCH = Path("opt/pytorch")
 _WHEELS = _PYTORCH / "wheels"
 # What a Deep Learning AMI has; what these need comes along. What is not here is left out.
-_PACKAGES = ("torch", "numpy", "pillow", "lmdb", "pip", "setuptools", "jupyterlab")
+_PACKAGES = ("torch", "numpy", "pillow", "lmdb", "pip", "setuptools", "jupyterlab", "fabric")
 # Nothing else is reached, and trying again would not help.
 _PIP = f"[global]\nfind-links = /{_WHEELS}\nretries = 0\n"
 _SUDOERS = """\

@@ -25,7 +25,8 @@ Generator: paceline rehearsal
 Root-Is-Purelib: true
 Tag: {_TAG}
 """
-_NAME = re.compile(r"[\w.-]+")
+_REQUIREMENT = re.compile(r"([\w.-]+)\s*(?:\[([^\]]*)\])?")
+_ONLY_FOR = re.compile(r"""extra\s*==\s*["']([^"']+)["']""")
 _COPIED = ("METADATA", "entry_points.txt")
 
 
@@ -35,8 +36,17 @@ class Package:
 
     name: str
     version: str
-    needs: tuple[str, ...]
+    required: tuple[str, ...]
     installed: metadata.Distribution
+
+    def needs(self, extras: frozenset[str]) -> Iterator[tuple[str, frozenset[str]]]:
+        """Yield what it needs, with the extras of that, when some extras of its own are wanted."""
+        for line in self.required:
+            only_for = {canonical(word) for word in _ONLY_FOR.findall(line.rpartition(";")[2])}
+            words = _REQUIREMENT.match(line)
+            if words is not None and (not only_for or only_for & extras):
+                wanted = (words[2] or "").split(",")
+                yield canonical(words[1]), frozenset(canonical(word.strip()) for word in wanted)
 
     def parts(self) -> Iterator[Path]:
         """Yield the folders and files that it has in site-packages.
@@ -51,16 +61,19 @@ class Package:
 
 def installed_with(names: Sequence[str]) -> tuple[Package, ...]:
     """Return packages that are installed here, and all that they need; others are left out."""
-    waiting, found = [canonical(name) for name in names], dict[str, Package]()
+    waiting = [(canonical(name), frozenset[str]()) for name in names]
+    found, seen = dict[str, Package](), set()
     while waiting:
-        name = waiting.pop()
-        if name in found:
+        wanted = waiting.pop()
+        if wanted in seen:
             continue
+        seen.add(wanted)
+        name, extras = wanted
         try:
-            found[name] = _read(metadata.distribution(name))
+            found[name] = found.get(name) or _read(metadata.distribution(name))
         except metadata.PackageNotFoundError:
             continue
-        waiting += found[name].needs
+        waiting += found[name].needs(extras)
     return tuple(found.values())
 
 
@@ -72,13 +85,8 @@ def canonical(name: str) -> str:
 def _read(installed: metadata.Distribution) -> Package:
     # Each look at `metadata` would parse all of it again.
     told = installed.metadata
-    required = [line for line in told.get_all("Requires-Dist") or () if not _is_extra(line)]
-    needs = tuple(canonical(_NAME.match(line)[0]) for line in required)  # type: ignore[index]
-    return Package(told["Name"], told["Version"], needs, installed)
-
-
-def _is_extra(requirement: str) -> bool:
-    return "extra ==" in requirement.rpartition(";")[2]
+    required = tuple(told.get_all("Requires-Dist") or ())
+    return Package(told["Name"], told["Version"], required, installed)
 
 
 def write_wheel(package: Package, folder: Path, modules: str) -> Path:
