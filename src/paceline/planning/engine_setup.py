@@ -17,7 +17,10 @@ _QUIET = {"DEBIAN_FRONTEND": "noninteractive", "NEEDRESTART_MODE": "a"}
 
 _LOOK = """\
 engine=no; command -v docker >/dev/null 2>&1 && engine=yes
-answers=no; { docker info || sudo -n docker info; } >/dev/null 2>&1 && answers=yes
+answers=no
+if docker info >/dev/null 2>&1; then answers=yes
+elif sudo -n docker info >/dev/null 2>&1; then answers=sudo
+fi
 manager=none
 for each in apt-get dnf yum; do
     command -v "$each" >/dev/null 2>&1 && { manager=$each; break; }
@@ -28,10 +31,14 @@ echo "engine=$engine answers=$answers manager=$manager user=$(id -un)"
 
 @dataclass(frozen=True)
 class EngineFacts:
-    """What a host has: an engine, one that answers, a package manager, and who we are there."""
+    """What a host has: an engine, one that answers, a package manager, and who we are there.
+
+    An engine may answer through sudo only: whoever logs in is not in its group.
+    """
 
     installed: bool
     answers: bool
+    through_sudo: bool
     manager: Manager | None
     user: str
 
@@ -46,7 +53,8 @@ def engine_facts(told: str) -> EngineFacts:
     words = dict(word.split("=", 1) for word in told.split() if "=" in word)
     return EngineFacts(
         installed=words.get("engine") == "yes",
-        answers=words.get("answers") == "yes",
+        answers=words.get("answers") in ("yes", "sudo"),
+        through_sudo=words.get("answers") == "sudo",
         manager=_MANAGERS.get(words.get("manager", "")),
         user=words.get("user", ""),
     )
@@ -57,12 +65,10 @@ def install_engine(facts: EngineFacts) -> tuple[Command, ...]:
 
     Whoever logs in may use it without sudo from the next login on.
     """
+    let_in = _root("usermod", "-aG", "docker", facts.user)
     if facts.answers:
-        return ()
-    start = (
-        _root("systemctl", "enable", "--now", "docker"),
-        _root("usermod", "-aG", "docker", facts.user),
-    )
+        return (let_in,) if facts.through_sudo else ()
+    start = (_root("systemctl", "enable", "--now", "docker"), let_in)
     if facts.installed:
         return start
     if facts.manager is None:

@@ -39,6 +39,11 @@ def test_what_is_there_is_not_installed_again() -> None:
     assert lines("engine=yes answers=no manager=apt-get user=ubuntu") == START
 
 
+def test_an_engine_that_answers_to_root_alone_lets_the_user_in() -> None:
+    """People type `docker run` there without sudo, and so do their scripts."""
+    assert lines("engine=yes answers=sudo manager=apt-get user=ubuntu") == START[1:]
+
+
 def test_a_host_that_can_install_nothing_is_told_of() -> None:
     """Without a package manager that we know there is no way."""
     with pytest.raises(EnvironmentFault, match="apt, dnf nor yum"):
