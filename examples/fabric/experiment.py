@@ -1,11 +1,14 @@
-"""Trains on hosts with Fabric and docker alone, and writes a line per sample into a CSV.
+"""Trains on hosts with Fabric and docker alone, and writes a CSV for each configuration.
 
-python experiment.py --hosts 10.0.0.1,10.0.0.2 --nodes 2 --nproc 2
+python3 experiment.py --hosts 10.0.0.1,10.0.0.2
+
+The first host is the master. One process on it is the baseline; then all hosts train, with 1, 2
+and 4 processes each. `--take 2x4` takes that configuration alone.
 
 Paceline does all of this by itself (`paceline study`); this is for those who keep a script of
-their own. The hosts need the image `dist_dcgan:latest` and this folder's run.sh in FOLDER; a run
+their own. The hosts need the image `dist_dcgan:latest`, and run.sh and the data in FOLDER; a run
 of Paceline with `runtime: {kind: docker, dockerfile: Dockerfile, image: dist_dcgan}` leaves the
-image on them.
+image on them, and so does `paceline bake`.
 """
 
 import argparse
@@ -26,19 +29,21 @@ EPOCH = re.compile(r"\[rank: (\d+)\] Epoch 0 took: ([0-9.]+) seconds")
 
 
 def main() -> None:
-    """Take the samples of one configuration."""
+    """Take the samples of every configuration."""
     options = parse()
-    hosts = options.hosts.split(",")[: options.nodes]
+    hosts = options.hosts.split(",")
     keys = {"key_filename": options.key} if options.key else {}
     connections = [Connection(host, connect_kwargs=keys) for host in hosts]
-    name = f"nnode-{options.nodes}_nproc-{options.nproc}_batch_size-{options.batch_size}.csv"
-    for sample in range(options.samples):
-        write_env(connections, hosts, options)
-        begun = time.monotonic()
-        times = train(connections, options)
-        total = time.monotonic() - begun
-        append(Path(name), sample, total, times)
-        print(f"sample {sample}: total {total:.2f} s, epoch 0 of each rank: {times}")
+    usual = [(1, 1), *((len(hosts), nproc) for nproc in (1, 2, 4))]
+    for nodes, nproc in options.take or usual:
+        name = f"nnode-{nodes}_nproc-{nproc}_batch_size-{options.batch_size}.csv"
+        for sample in range(options.samples):
+            write_env(connections[:nodes], nproc, options)
+            begun = time.monotonic()
+            times = train(connections[:nodes], options)
+            total = time.monotonic() - begun
+            append(Path(name), sample, total, times)
+            print(f"{name}: total {total:.2f} s, epoch 0 of each rank: {times}", flush=True)
 
 
 def parse() -> argparse.Namespace:
@@ -46,10 +51,11 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--hosts", required=True, help="addresses; the first is the master")
     parser.add_argument("--key", help="the private key, if the agent has none")
-    parser.add_argument("--folder", default="~/dist_dcgan", help="the working directory there")
+    parser.add_argument("--folder", default="~/fabric", help="the working directory there")
     parser.add_argument("--image", default="dist_dcgan:latest")
-    parser.add_argument("--nodes", type=int, default=2)
-    parser.add_argument("--nproc", type=int, default=1, help="processes on each host")
+    parser.add_argument(
+        "--take", type=configuration, nargs="+", help="hosts and processes on each, such as 2x4"
+    )
     parser.add_argument("--batch-size", type=int, default=16)
     parser.add_argument("--samples", type=int, default=1)
     parser.add_argument("--port", type=int, default=1234)
@@ -60,13 +66,19 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def write_env(connections: list, hosts: list, options: argparse.Namespace) -> None:
+def configuration(word: str) -> tuple:
+    """Read a configuration, such as 2x4: two hosts, four processes on each."""
+    nodes, nproc = word.split("x")
+    return int(nodes), int(nproc)
+
+
+def write_env(connections: list, nproc: int, options: argparse.Namespace) -> None:
     """Tell each host its rank, and all of them where to meet."""
     for rank, connection in enumerate(connections):
         lines = [
             f"NODE_RANK={rank}",
-            f"NNODES={len(hosts)}",
-            f"NPROC={options.nproc}",
+            f"NNODES={len(connections)}",
+            f"NPROC={nproc}",
             f"MASTER_ADDR={connections[0].host}",
             f"MASTER_PORT={options.port}",
             *options.env,

@@ -72,13 +72,13 @@ def test_the_image_and_the_ways_that_people_use_it(
 def _with_fabric(hosts: tuple[SshHost, ...], checkout: Path, folder: Path) -> None:
     """Run the example as it stands, on two hosts with two processes each."""
     for host in hosts:
-        shutil.copytree(checkout, host.home / "dist_dcgan")
-        shutil.copy(ROOT / "examples" / "fabric" / "run.sh", host.home / "dist_dcgan")
+        shutil.copytree(checkout, host.home / "fabric")
+        shutil.copy(ROOT / "examples" / "fabric" / "run.sh", host.home / "fabric")
     done = subprocess.run(
         (
             sys.executable, str(ROOT / "examples" / "fabric" / "experiment.py"),
             "--hosts", ",".join(f"root@{host.address}" for host in hosts),
-            "--key", str(hosts[0].user_key), "--nproc", "2", "--env", QUICK,
+            "--key", str(hosts[0].user_key), "--take", "2x2", "--env", QUICK,
             "--env", "OMP_NUM_THREADS=1", "--env", "GLOO_SOCKET_IFNAME=eth0",
             "--arguments", TRAINING,
         ),
@@ -88,5 +88,5 @@ def _with_fabric(hosts: tuple[SshHost, ...], checkout: Path, folder: Path) -> No
     header, sample = (folder / "nnode-2_nproc-2_batch_size-16.csv").read_text().splitlines()
     assert header == "total,t0,t1,t2,t3"
     assert all(float(cell) > 0 for cell in sample.split(","))
-    ranks = [(host.home / "dist_dcgan" / ".env").read_text().splitlines()[0] for host in hosts]
+    ranks = [(host.home / "fabric" / ".env").read_text().splitlines()[0] for host in hosts]
     assert ranks == ["NODE_RANK=0", "NODE_RANK=1"]
