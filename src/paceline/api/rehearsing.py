@@ -64,6 +64,13 @@ def rehearsal_environment(environ: Mapping[str, str] | None = None) -> dict[str,
     return {**made, _REHEARSED: str(folder.path)}
 
 
+def rehearsal_settings() -> tuple[dict[str, str], tuple[str, ...]]:
+    """Return the settings that lead tools to the rehearsal, and the user's that would not."""
+    kept = rehearsal_environment()
+    made = {name: kept[name] for name in rehearsal_environment({})}
+    return made, tuple(sorted(set(os.environ) - set(kept)))
+
+
 def rehearse() -> None:
     """Let this process, and those that it starts, speak to the rehearsal instead of to AWS."""
     made = rehearsal_environment()

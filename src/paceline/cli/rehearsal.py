@@ -33,7 +33,7 @@ def register(app: typer.Typer) -> None:
     group.command(epilog="Example: paceline rehearsal status")(status)
     group.command(epilog="Example: paceline rehearsal stop")(stop)
     group.command(
-        epilog=f"Faults: {_FAULTS}.  Example: paceline rehearsal fault slow-link demo-2 50mbit",
+        epilog=f"Faults: {_FAULTS}.  Example: paceline rehearsal fault slow-link node1 50mbit",
     )(fault)
     group.command(epilog='Example: eval "$(paceline rehearsal env)"; aws ec2 describe-instances')(
         env
@@ -52,7 +52,10 @@ def start(
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """Start it. Root is needed; everything that is made is taken away by `stop`."""
+    """Start it.
+
+    Root is needed. Everything that is made is taken away by `stop`.
+    """
     from paceline.api import rehearsing
 
     found, new = rehearsing.rehearsal_start(bandwidth)
@@ -64,7 +67,7 @@ def start(
 
 
 def status(json: options.Json = False) -> None:
-    """Show its machines, the faults that are in force, and what the account holds."""
+    """Show its machines, its faults, and what the account holds."""
     from paceline.api import rehearsing
 
     found = rehearsing.rehearsal_status()
@@ -104,12 +107,18 @@ def _note(machine: Mapping[str, Any]) -> str:
         return str(machine["trouble"])
     if machine["state"] == "running" and not machine["on"]:
         return "dead"
+    if machine["interruption_at"] is not None:
+        moment = time.strftime("%H:%M:%S", time.localtime(machine["interruption_at"]))
+        return f"is taken back at {moment}"
     open_ends = ", ".join(machine["unlimited"])
     return f"no limit of: {open_ends}" if open_ends else ""
 
 
 def stop(json: options.Json = False) -> None:
-    """End it, remove exactly what it made, and show that nothing is left."""
+    """End it, and show that nothing is left.
+
+    Exactly what it made is removed.
+    """
     from paceline.api import rehearsing
 
     found = rehearsing.rehearsal_stop()
@@ -131,18 +140,30 @@ def fault(
         typer.Argument(metavar="[WORDS]", help="Where: a host's name, id or address; a zone."),
     ] = None,
     undo: Annotated[bool, typer.Option("--undo", help="Let it go well again.")] = False,
+    json: options.Json = False,
 ) -> None:
-    """Let something go wrong: a lost host, a slow link, a zone without room, calls refused."""
+    """Let something go wrong, or well again."""
     from paceline.api import rehearsing
 
-    show.out(rehearsing.rehearsal_fault(kind, words or (), undo=undo))
+    said = rehearsing.rehearsal_fault(kind, words or (), undo=undo)
+    if json:
+        show.out_json({"said": said})
+    else:
+        show.out(said)
 
 
-def env() -> None:
-    """Print the settings with which any tool for AWS speaks to the rehearsal."""
+def env(json: options.Json = False) -> None:
+    """Print what leads any tool for AWS to it."""
     from shlex import quote
 
     from paceline.api import rehearsing
 
-    for name, value in sorted(rehearsing.rehearsal_environment({}).items()):
+    made, foreign = rehearsing.rehearsal_settings()
+    if json:
+        show.out_json(made)
+        return
+    # A profile or a token of the user's own would go before ours.
+    for name in foreign:
+        show.out(f"unset {name}")
+    for name, value in sorted(made.items()):
         show.out(f"export {name}={quote(value)}")

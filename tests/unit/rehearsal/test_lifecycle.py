@@ -34,6 +34,27 @@ def test_without_root(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert not (tmp_path / "r").exists()
 
 
+def test_somebody_else_than_root(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Who may not even see the rehearsal is told whose it is, not that there is none."""
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    for act in (lifecycle.running, lifecycle.stop):
+        with pytest.raises(EnvironmentFault, match="belongs to root") as caught:
+            act(Folder(tmp_path))
+        assert "sudo" in (caught.value.hint or "")
+    assert lifecycle.running(Folder(tmp_path / "none")) is None
+
+
+@needs_root
+def test_root_takes_no_folder_from_its_user(tmp_path: Path) -> None:
+    """What is made above the rehearsal's own folder belongs to the user whose place it is."""
+    os.chown(tmp_path, 1234, 1234)
+    folder = Folder(tmp_path / "state/paceline/rehearsal")
+    with lifecycle._alone(folder):
+        owners = {path: path.stat().st_uid for path in (folder.path, *folder.path.parents[:2])}
+        assert list(owners.values()) == [0, 1234, 1234]
+        assert folder.path.stat().st_mode & 0o077 == 0
+
+
 def test_without_programs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """All packages that are missing are named at once."""
     monkeypatch.setattr(os, "geteuid", lambda: 0)

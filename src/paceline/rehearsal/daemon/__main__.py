@@ -84,6 +84,7 @@ class Daemon:
                     "on": item.id in bodies and bodies[item.id].on,
                     "unlimited": list(bodies[item.id].unlimited) if item.id in bodies else [],
                     "trouble": bodies[item.id].trouble if item.id in bodies else None,
+                    "interruption_at": item.interruption_at,
                 }
                 for item in emulator.instances()
             ],

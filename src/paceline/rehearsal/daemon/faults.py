@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from moto.ec2.models.availability_zones_and_regions import RegionsAndZonesBackend
+
 from paceline.errors import NotFound, PlanError, UsageError
 from paceline.rehearsal.emulator.nouns import Instance
 from paceline.rehearsal.machines.body import Body
@@ -19,88 +21,130 @@ _CLUSTER_TAG = "paceline:cluster"
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of fault: its words, and how many it needs."""
+    """One kind of fault: its words, and what it does to whatever it concerns."""
 
     words: str
-    act: Callable[[Faults, Sequence[str]], Undo | None]
+    act: Callable[[Faults, str, Sequence[str]], Undo | None]
+    undoable: bool = True
 
     @property
     def count(self) -> int:
         """How many words come after its name."""
         return len(self.words.split())
 
+    @property
+    def of_a_host(self) -> bool:
+        """Whether it concerns one machine."""
+        return self.words.startswith("HOST")
+
+
+@dataclass(frozen=True)
+class Force:
+    """A fault that is in force: the words that say so, and what undoes it."""
+
+    text: str
+    undo: Undo
+
 
 class Faults:
-    """The faults of a rehearsal that are in force, each with what undoes it."""
+    """The faults of a rehearsal that are in force, by kind and by what each concerns."""
 
     def __init__(self, rehearsal: Rehearsal) -> None:
         self._rehearsal = rehearsal
         self._emulator = rehearsal.emulator
-        self._undo: dict[str, Undo] = {}
+        self._forces: dict[tuple[str, str], Force] = {}
 
     def in_force(self) -> tuple[str, ...]:
-        """Return the faults that can be undone, in the words that set them."""
-        return tuple(self._undo)
+        """Return the faults that can be undone; those of machines that are gone are gone, too."""
+        living = self.names()
+        for name, target in tuple(self._forces):
+            if KINDS[name].of_a_host and target not in living:
+                del self._forces[name, target]
+        return tuple(force.text for force in self._forces.values())
 
     def set(self, name: str, words: Sequence[str]) -> str:
-        """Let a fault happen; say what has happened."""
-        kind = _kind(name, words)
-        key = " ".join([name, *words])
-        if key in self._undo:
-            return f"{key}: is in force already"
-        undo = kind.act(self, words)
-        if undo is not None:
-            self._undo[key] = undo
-        return f"{key}: done" if undo is None else f"{key}: in force, until it is undone"
+        """Let a fault happen, in the place of one of its kind there; say what has happened."""
+        kind = _kind(name)
+        if len(words) != kind.count:
+            raise UsageError(
+                f"{name} needs {kind.words}", hint=f"paceline rehearsal fault {name} {kind.words}"
+            )
+        target, text = self._concerned(name, words)
+        known = self._forces.get((name, target))
+        if known is not None and known.text == text:
+            return f"{text}: is in force already"
+        undo = kind.act(self, target, words)
+        if undo is None:
+            return f"{text}: done"
+        self._forces[name, target] = Force(text, undo)
+        return f"{text}: in force, until it is undone"
 
     def undo(self, name: str, words: Sequence[str]) -> str:
-        """Undo a fault; one that names its machine alone will do."""
-        wanted = " ".join([name, *words])
-        found = [key for key in self._undo if key == wanted or key.startswith(f"{wanted} ")]
+        """Undo a fault; without words, all of its kind."""
+        if not _kind(name).undoable:
+            raise UsageError(f"a {name} cannot be undone")
+        self.in_force()
+        target = self._concerned(name, words)[0] if words else None
+        found = [key for key in self._forces if key[0] == name and target in {None, key[1]}]
         if not found:
             raise NotFound(
-                f"there is no fault `{wanted}` in force",
+                f"there is no fault `{' '.join([name, *words])}` in force",
                 hint="`paceline rehearsal status` lists those that are",
             )
-        for key in found:
-            self._undo.pop(key)()
-        return f"{', '.join(found)}: undone"
+        undone = [self._forces.pop(key) for key in found]
+        for force in undone:
+            force.undo()
+        return f"{', '.join(force.text for force in undone)}: undone"
+
+    def _concerned(self, name: str, words: Sequence[str]) -> tuple[str, str]:
+        """Return what a fault concerns, and the fault in the words that everybody uses for it."""
+        if KINDS[name].of_a_host:
+            host = self._host(words[0])
+            return host.id, " ".join([name, self.names()[host.id][0], *words[1:]])
+        return words[0] if name == "no-capacity" else "", " ".join([name, *words])
 
     # --- the kinds --------------------------------------------------------------------------------
 
-    def interrupt(self, words: Sequence[str]) -> Undo | None:
+    def interrupt(self, target: str, words: Sequence[str]) -> Undo | None:
         """Take a spot instance back, with EC2's notice."""
-        instance, _ = self._host(words[0])
-        if instance.order.spot is None:
+        if self._host(target).order.spot is None:
             raise PlanError(
                 f"{words[0]} is not of the spot market", hint="set `cluster.market: spot`"
             )
-        self._emulator.interrupt(instance.id)
+        self._emulator.interrupt(target)
         return None
 
-    def no_capacity(self, words: Sequence[str]) -> Undo:
+    def no_capacity(self, target: str, words: Sequence[str]) -> Undo:
         """Let a zone have no room for more instances."""
-        zone = words[0]
-        self._emulator.limit_capacity(0, zone=zone)
+        del words
+        known = [zone.name for zones in RegionsAndZonesBackend.zones.values() for zone in zones]
+        if target not in {"*", *known}:
+            there = ", ".join(zone for zone in known if zone[:-1] == target[:-1])
+            raise UsageError(
+                f"there is no zone {target}", hint=f"there are: {there or 'us-east-1a, …'}, or *"
+            )
+        self._emulator.limit_capacity(0, zone=target)
 
         def undo() -> None:
-            self._emulator.conditions.capacity.pop((zone, "*"), None)
+            self._emulator.conditions.capacity.pop((target, "*"), None)
 
         return undo
 
-    def cut(self, words: Sequence[str]) -> Undo:
+    def cut(self, target: str, words: Sequence[str]) -> Undo:
         """Cut a machine off from everybody."""
-        _, body = self._host(words[0])
+        del words
+        body = self._body(target)
         body.cut()
         return body.mend
 
-    def kill(self, words: Sequence[str]) -> Undo:
+    def kill(self, target: str, words: Sequence[str]) -> Undo:
         """Let a machine die without a word."""
-        _, body = self._host(words[0])
+        del words
+        body = self._body(target)
         body.kill()
         return body.reboot
 
-    def throttle(self, words: Sequence[str]) -> Undo:
+    def throttle(self, target: str, words: Sequence[str]) -> Undo:
         """Refuse a share of all calls."""
         try:
             share = float(words[0])
@@ -108,16 +152,22 @@ class Faults:
             share = -1.0
         if not 0 < share <= 1:
             raise UsageError(f"{words[0]!r} is no share of calls", hint="for example 0.3")
+        before = self._forces.get(("throttle", target))
+        if before is not None:
+            before.undo()
         fault = self._emulator.throttle(share)
         return lambda: self._emulator.faults.remove(fault)
 
-    def slow_link(self, words: Sequence[str]) -> Undo:
+    def slow_link(self, target: str, words: Sequence[str]) -> Undo:
         """Let a machine's link carry less."""
-        _, body = self._host(words[0])
+        body = self._body(target)
         body.shape(read_rate_mbit(words[1]))
         return lambda: body.shape(None)
 
-    def _host(self, name: str) -> tuple[Instance, Body]:
+    def _body(self, instance_id: str) -> Body:
+        return self._rehearsal.keeper.body(instance_id)
+
+    def _host(self, name: str) -> Instance:
         """Return the machine that has an id, an address or a name."""
         names = self.names()
         named = [item for item in self._emulator.instances() if name in names[item.id]]
@@ -125,7 +175,7 @@ class Faults:
             known = ", ".join(sorted(words[0] for words in names.values()))
             problem = "several machines are" if named else "no machine is"
             raise NotFound(f"{problem} called {name}", hint=f"there are: {known or 'none'}")
-        return named[0], self._rehearsal.keeper.body(named[0].id)
+        return named[0]
 
     def names(self) -> dict[str, list[str]]:
         """Return what each machine is called: in its cluster first, then by tag, id, address."""
@@ -144,7 +194,7 @@ class Faults:
 
 
 KINDS: dict[str, Kind] = {
-    "spot-interruption": Kind("HOST", Faults.interrupt),
+    "spot-interruption": Kind("HOST", Faults.interrupt, undoable=False),
     "no-capacity": Kind("ZONE", Faults.no_capacity),
     "cut": Kind("HOST", Faults.cut),
     "kill": Kind("HOST", Faults.kill),
@@ -153,10 +203,8 @@ KINDS: dict[str, Kind] = {
 }
 
 
-def _kind(name: str, words: Sequence[str]) -> Kind:
+def _kind(name: str) -> Kind:
     kind = KINDS.get(name)
     if kind is None:
         raise UsageError(f"there is no fault {name!r}", hint=f"there are: {', '.join(KINDS)}")
-    if len(words) != kind.count:
-        raise UsageError(f"{name} needs {kind.words}", hint=f"{name} {kind.words}")
     return kind

@@ -83,6 +83,7 @@ def start(folder: Folder, bandwidth: str = "") -> tuple[Card, bool]:
 
 def running(folder: Folder) -> Card | None:
     """Return the rehearsal that is up; None if there is none."""
+    _require_root(folder)
     card = read_card(folder.card)
     return card if card is not None and card.alive and not card.ending else None
 
@@ -91,8 +92,7 @@ def stop(folder: Folder) -> tuple[Check, ...]:
     """End a rehearsal, and return what was found when all of it should be gone."""
     if not folder.path.exists():
         return ()
-    if os.geteuid() != 0:
-        raise EnvironmentFault("a rehearsal is stopped by whoever started it: root")
+    _require_root(folder)
     with _alone(folder):
         card = read_card(folder.card)
         if card is not None and card.alive:
@@ -104,6 +104,14 @@ def stop(folder: Folder) -> tuple[Check, ...]:
         with contextlib.suppress(OSError):  # it was told to live where there is something else
             folder.path.rmdir()
         return found
+
+
+def _require_root(folder: Folder) -> None:
+    """Say whose a rehearsal is; whoever else looks sees none."""
+    if folder.path.exists() and os.geteuid() != 0:
+        raise EnvironmentFault(
+            "the rehearsal here belongs to root, who started it", hint="sudo -E paceline …"
+        )
 
 
 @contextlib.contextmanager
@@ -127,7 +135,7 @@ def _alone(folder: Folder) -> Iterator[int]:
 def _lock(folder: Folder) -> TextIOWrapper | None:
     """Take the lock, unless somebody has it, or has just taken its file away."""
     try:
-        folder.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _make_folder(folder.path)
         file = folder.lock.open("w")
     except FileNotFoundError:
         return None
@@ -139,6 +147,16 @@ def _lock(folder: Folder) -> TextIOWrapper | None:
         pass
     file.close()
     return None
+
+
+def _make_folder(path: Path) -> None:
+    """Make a folder for root alone; those above it belong to whose place it is, as with sudo -E."""
+    missing = [one for one in path.parents if not one.exists()]
+    for one in reversed(missing):
+        one.mkdir(exist_ok=True)
+        owner = one.parent.stat()
+        os.chown(one, owner.st_uid, owner.st_gid)
+    path.mkdir(exist_ok=True, mode=0o700)
 
 
 def _launch(folder: Folder, bandwidth: str, lock: int) -> Card:

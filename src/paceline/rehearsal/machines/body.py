@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from paceline.errors import EnvironmentFault
 from paceline.rehearsal.emulator.keeper import Machine
 from paceline.rehearsal.hosts import find_sshd
 from paceline.rehearsal.machines import grouping
@@ -61,6 +62,7 @@ class Body:
         self.trouble: str | None = None
         self.unlimited: tuple[str, ...] = ()
         self._made = False
+        self._rate_mbit: float | None = None
         self._life: subprocess.Popen[bytes] | None = None
         self._meant_to_end = False
         self._orders: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
@@ -116,6 +118,7 @@ class Body:
 
     def cut(self) -> None:
         """Cut it off from everybody."""
+        self._require_wire()
         run(self.wire.plug(into=False))
 
     def mend(self) -> None:
@@ -124,9 +127,21 @@ class Body:
         run(self.wire.restore())
 
     def shape(self, rate_mbit: float | None) -> None:
-        """Let its link carry so much; None is what its type promises."""
-        rate = self._ground.rate_mbit(self.machine.network) if rate_mbit is None else rate_mbit
-        run_all(self.wire.shape(rate))
+        """Let its link carry so much, over reboots, too; None is what its type promises."""
+        self._require_wire()
+        self._rate_mbit = rate_mbit
+        run_all(self.wire.shape(self._rate()))
+
+    def _rate(self) -> float:
+        promised = self._ground.rate_mbit(self.machine.network)
+        return promised if self._rate_mbit is None else self._rate_mbit
+
+    def _require_wire(self) -> None:
+        if not self._made:
+            raise EnvironmentFault(
+                f"{self.machine.instance_id} has no link yet: it is booting",
+                hint="try again in a moment",
+            )
 
     # --- the work ---------------------------------------------------------------------------------
 
@@ -166,7 +181,7 @@ class Body:
             run_all(self.wire.build())
             self._made = True
         machine = self.machine
-        run_all(self.wire.shape(self._ground.rate_mbit(machine.network)))
+        run_all(self.wire.shape(self._rate()))
         limits = grouping.Limits(machine.vcpus, machine.memory_mib << 20)
         self.unlimited = grouping.make_group(self._group, limits, self._ground.trees)
         (self.folder / "spec.json").write_text(json.dumps(self._spec()))
