@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -110,6 +111,31 @@ def test_metadata_needs_a_token(tenant: Tenant, pair: tuple[str, str]) -> None:
         assert tenant.run(one, _ask("instance-id")) == one
         assert tenant.run(one, _ask("public-ipv4")) == tenant.facts(one)["PublicIpAddress"]
     assert "404" in tenant.run(pair[0], _ask("spot/instance-action", "-w '%{http_code}'"))
+
+
+def test_metadata_goes_no_further_than_its_machine(tenant: Tenant, pair: tuple[str, str]) -> None:
+    """What stands behind a machine, like a container, gets a token if one more hop is allowed."""
+    one = pair[1]
+    rule = "add rule ip box out oifname eth0 masquerade"
+    chain = "add chain ip box out { type nat hook postrouting priority 100; }"
+    for command in (
+        "ip netns add box", "ip link add v0 type veth peer name v1 netns box",
+        "ip addr add 10.9.0.1/24 dev v0", "ip link set v0 up",
+        "ip -n box addr add 10.9.0.2/24 dev v1", "ip -n box link set v1 up",
+        "ip -n box route add default via 10.9.0.1", "sysctl -qw net.ipv4.ip_forward=1",
+        f"nft 'add table ip box; {chain}; {rule}'",
+    ):  # fmt: skip
+        tenant.run(one, f"sudo {command}")
+    header = "-H 'X-aws-ec2-metadata-token-ttl-seconds: 60'"
+    ask = f"sudo ip netns exec box curl -m 2 -so /dev/null -w '%{{http_code}}' -X PUT {header}"
+    change = partial(tenant.ec2.modify_instance_metadata_options, InstanceId=one)
+    assert tenant.ssh(one, f"{ask} {METADATA}/api/token").returncode == 28
+    change(HttpPutResponseHopLimit=2)
+    assert tenant.run(one, f"{ask} {METADATA}/api/token") == "200"
+    change(HttpEndpoint="disabled")
+    assert tenant.run(one, f"{ask} {METADATA}/api/token") == "403"
+    change(HttpEndpoint="enabled", HttpPutResponseHopLimit=1)
+    tenant.run(one, "sudo ip netns del box")
 
 
 def test_security_groups_have_effect(tenant: Tenant, pair: tuple[str, str]) -> None:

@@ -96,7 +96,11 @@ def render(found: RehearsalStatus, now: float) -> str:
     ]  # fmt: skip
     if found.machines:
         lines.append(show.columns(rows))
-    held = ", ".join(f"{count} {kind}" for kind, count in found.account.items() if count)
+    held = ", ".join(
+        f"{count} {kind.removesuffix('s') if count == 1 else kind}"
+        for kind, count in found.account.items()
+        if count
+    )
     lines.append(f"the account holds: {held or 'nothing'}")
     lines += [f"in force: {one}" for one in found.faults]
     return "\n".join(lines)

@@ -178,17 +178,22 @@ class Faults:
         return named[0]
 
     def names(self) -> dict[str, list[str]]:
-        """Return what each machine is called: in its cluster first, then by tag, id, address."""
+        """Return what each machine is called: in its cluster first, then by tag, id, address.
+
+        Where several clusters are up, the first name says which.
+        """
         found: dict[str, list[str]] = {}
         members: Counter[str] = Counter()
-        for item in self._emulator.instances():
-            tags = self._emulator.tags_of(item.id)
+        tagged = [(item, self._emulator.tags_of(item.id)) for item in self._emulator.instances()]
+        clusters = {tags.get(_CLUSTER_TAG) for _, tags in tagged} - {None}
+        for item, tags in tagged:
             cluster = tags.get(_CLUSTER_TAG)
             words = [tags.get("Name"), item.id, item.private_address, item.public_address]
             if cluster is not None:
                 number = members[cluster]
                 members[cluster] += 1
-                words = [f"node{number}", f"{cluster}/node{number}", *words]
+                short, full = f"node{number}", f"{cluster}/node{number}"
+                words = [short, full, *words] if len(clusters) == 1 else [full, short, *words]
             found[item.id] = [word for word in words if word]
         return found
 

@@ -6,6 +6,15 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
+class MetadataAccess:
+    """How a machine may ask for its metadata, and how many hops a token gets on its way there."""
+
+    enabled: bool = True
+    tokens_required: bool = False
+    hop_limit: int = 1
+
+
+@dataclass(frozen=True)
 class Machine:
     """What is needed to boot an instance."""
 
@@ -25,7 +34,7 @@ class Machine:
     group_ids: tuple[str, ...]
     image_name: str = ""
     subnet: str = "172.31.0.0/20"
-    tokens_required: bool = False
+    metadata: MetadataAccess = MetadataAccess()
     spot: bool = False
 
 
@@ -103,6 +112,9 @@ class Keeper:
         """Return what a machine has written to its console."""
         del instance_id
         return ""
+
+    def open_metadata(self, instance_id: str, access: MetadataAccess) -> None:
+        """Let a machine ask for its metadata in another way than so far."""
 
     def warn(self, instance_id: str, at: float) -> None:
         """Let a machine know when it will be interrupted."""

@@ -15,7 +15,7 @@ from moto.ec2.models import EC2Backend
 from paceline.rehearsal.emulator import catalogue
 from paceline.rehearsal.emulator.conditions import Conditions, quota_code
 from paceline.rehearsal.emulator.guarding import guard_of
-from paceline.rehearsal.emulator.keeper import Guard, Keeper, Machine
+from paceline.rehearsal.emulator.keeper import Guard, Keeper, Machine, MetadataAccess
 from paceline.rehearsal.emulator.nouns import (
     ENDS_AS,
     Image,
@@ -312,7 +312,7 @@ class Region(EC2Backend):
             group_ids=instance.group_ids,
             image_name=image.name if image is not None else "",
             subnet=str(self.get_subnet(instance.subnet_id).cidr_block),
-            tokens_required=instance.metadata.get("HttpTokens") == "required",
+            metadata=metadata_access(instance),
             spot=instance.order.spot is not None,
         )
 
@@ -322,6 +322,16 @@ class Region(EC2Backend):
         if guard != self._guard:
             self._guard = guard
             self.keeper.guard(guard)
+
+
+def metadata_access(instance: Instance) -> MetadataAccess:
+    """Return how an instance may ask for its metadata."""
+    options = instance.metadata
+    return MetadataAccess(
+        enabled=options["HttpEndpoint"] == "enabled",
+        tokens_required=options["HttpTokens"] == "required",
+        hop_limit=int(options["HttpPutResponseHopLimit"]),
+    )
 
 
 def not_found(code: str, noun: str, ids: list[str]) -> EC2ClientError:

@@ -7,11 +7,10 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 from paceline.errors import EnvironmentFault, NotFound
-from paceline.rehearsal.emulator.keeper import Guard, Keeper, Machine
+from paceline.rehearsal.emulator.keeper import Guard, Keeper, Machine, MetadataAccess
 from paceline.rehearsal.machines.base import make_base
 from paceline.rehearsal.machines.body import Body
 from paceline.rehearsal.machines.commands import run, run_all
@@ -20,7 +19,7 @@ from paceline.rehearsal.machines.ground import Ground
 from paceline.rehearsal.machines.grouping import folders_of
 from paceline.rehearsal.machines.journal import Item
 from paceline.rehearsal.machines.metadata import MetadataServer, facts_of
-from paceline.rehearsal.machines.names import NameServer, domain_of
+from paceline.rehearsal.machines.names import NameServer
 from paceline.rehearsal.machines.registry import Registry, Stock
 from paceline.rehearsal.machines.rules import rule_set
 from paceline.rehearsal.machines.slices import claim_slice
@@ -129,6 +128,11 @@ class HostKeeper(Keeper):
         body = self._bodies.get(instance_id)
         return "" if body is None else body.console()
 
+    def open_metadata(self, instance_id: str, access: MetadataAccess) -> None:
+        """Let a machine ask for its metadata in another way."""
+        if (body := self._bodies.get(instance_id)) is not None:
+            body.machine = replace(body.machine, metadata=access)
+
     def warn(self, instance_id: str, at: float) -> None:
         """Put the spot notice into a machine's metadata."""
         if (body := self._bodies.get(instance_id)) is not None:
@@ -206,43 +210,9 @@ class HostKeeper(Keeper):
             raise
         return _Place(router, hold, servers, list(router.public_addresses))
 
-    def _facts(self, region: str, address: str) -> tuple[dict[str, str], bool] | None:
+    def _facts(self, region: str, address: str) -> tuple[dict[str, str], MetadataAccess] | None:
         for body in self.bodies():
             machine = body.machine
             if machine.region == region and machine.private_address == address:
-                return metadata_of(machine, body.interruption_at), machine.tokens_required
+                return facts_of(machine, body.interruption_at), machine.metadata
         return None
-
-
-def metadata_of(machine: Machine, interruption_at: float | None) -> dict[str, str]:
-    """Return what a machine's metadata holds, by path."""
-    name = f"ip-{machine.private_address.replace('.', '-')}.{domain_of(machine.region)}"
-    moment = None
-    if interruption_at is not None:
-        moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(interruption_at))
-    values: dict[str, Any] = {
-        "meta-data": {
-            "instance-id": machine.instance_id,
-            "instance-type": machine.instance_type,
-            "instance-life-cycle": "spot" if machine.spot else "on-demand",
-            "ami-id": machine.image_id,
-            "hostname": name,
-            "local-hostname": name,
-            "local-ipv4": machine.private_address,
-            "public-ipv4": machine.public_address,
-            "placement/availability-zone": machine.zone,
-            "placement/region": machine.region,
-            "public-keys/0/openssh-key": next(iter(machine.authorised_keys), None),
-            "spot/instance-action": moment and f'{{"action":"terminate","time":"{moment}"}}',
-            "spot/termination-time": moment,
-        },
-        "document": {
-            "instanceId": machine.instance_id,
-            "instanceType": machine.instance_type,
-            "imageId": machine.image_id,
-            "region": machine.region,
-            "availabilityZone": machine.zone,
-            "privateIp": machine.private_address,
-        },
-    }
-    return facts_of(values)

@@ -14,6 +14,7 @@ from paceline.rehearsal.emulator.filters import page, select
 from paceline.rehearsal.emulator.launching import launch, repeated
 from paceline.rehearsal.emulator.nouns import Instance, Reservation
 from paceline.rehearsal.emulator.ordering import read_order
+from paceline.rehearsal.emulator.region import metadata_access
 
 _PATHS = {
     "architecture": "Architecture",
@@ -254,6 +255,7 @@ class MachineActions(RegionActions):
         for key in item.metadata:
             if self.words.get(key) is not None:
                 item.metadata[key] = self.words[key]
+        self.ec2_backend.keeper.open_metadata(item.id, metadata_access(item))
         return ActionResult({"InstanceId": item.id, "InstanceMetadataOptions": item.metadata})
 
 
