@@ -48,11 +48,16 @@ def lab_of(count: int, folder: Path) -> Iterator[tuple[SshHost, ...]]:
             yield hosts
 
 
+def skip_without_dockerd() -> None:
+    """Skip where there is no docker engine to start."""
+    if shutil.which("dockerd", path=f"{os.environ.get('PATH', '')}:/usr/sbin") is None:
+        pytest.skip("not installed: dockerd")
+
+
 @contextmanager
 def engines_of(hosts: tuple[SshHost, ...]) -> Iterator[tuple[Engine, ...]]:
     """Start a docker engine on each host, with the image of this machine in it."""
-    if shutil.which("dockerd", path=f"{os.environ.get('PATH', '')}:/usr/sbin") is None:
-        pytest.skip("not installed: dockerd")
+    skip_without_dockerd()
     with ExitStack() as stack:
         made = tuple(stack.enter_context(engine(host.lab, host.folder)) for host in hosts)
         for one in made:

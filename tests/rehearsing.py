@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import boto3
 import pytest
 
+from paceline.rehearsal.daemon.card import Card, read_card
 from paceline.rehearsal.emulator import Emulator
 from tests import lab
 
@@ -62,6 +63,28 @@ def client(emulator: Address, service: str = "ec2") -> Client:
         aws_access_key_id=emulator.key_id,
         aws_secret_access_key="any",
     )
+
+
+def rehearsal_of(home: Path) -> Card:
+    """Return the card of the rehearsal that is up in a state folder."""
+    card = read_card(home / "rehearsal/rehearsal.json")
+    assert card is not None
+    return card
+
+
+def placement_groups(card: Card) -> dict[str, tuple[str, list[str]]]:
+    """Return the strategy of each placement group, and the types of the machines in it."""
+    ec2 = client(card)
+    found = ec2.describe_placement_groups()["PlacementGroups"]
+    made: dict[str, tuple[str, list[str]]] = {
+        one["GroupName"]: (one["Strategy"], []) for one in found
+    }
+    for lot in ec2.describe_instances()["Reservations"]:
+        for machine in lot["Instances"]:
+            group = machine["Placement"].get("GroupName")
+            if group and machine["State"]["Name"] == "running":
+                made[group][1].append(machine["InstanceType"])
+    return made
 
 
 def until(what: Callable[[], object], within_s: float = _WITHIN_S) -> Any:

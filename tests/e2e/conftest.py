@@ -7,6 +7,7 @@ import pytest
 
 from tests.fakes.supervised import SupervisedJob
 from tests.fakes.terminal import Terminal
+from tests.rehearsing import skip_unless_possible
 
 
 @pytest.fixture
@@ -24,3 +25,14 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
     made = Terminal(tmp_path / "at work")
     yield made
     assert made.clear_up() == [], "the test has left processes behind"
+
+
+@pytest.fixture
+def rehearsed(terminal: Terminal) -> Iterator[Terminal]:
+    """Return a terminal whose EC2 is on this machine, and make sure that nothing of it is left."""
+    skip_unless_possible()
+    begun = terminal.paceline("rehearsal", "start")
+    assert begun.returncode == 0, begun.stderr
+    yield terminal
+    ended = terminal.paceline("rehearsal", "stop")
+    assert ended.returncode == 0, ended.stdout + ended.stderr

@@ -1,11 +1,13 @@
-"""The story of four machines with docker: Paceline's way, and the long way by hand."""
+"""The story of four machines with docker, on machines of one's own.
+
+The four lines of its long way are typed on rented machines (`test_story_docker_rented.py`): those
+have the page's user, sudo, names and number.
+"""
 
 from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import threading
 
 import pytest
 
@@ -18,7 +20,6 @@ from tests.fakes.tutorial import ROOT, Tutorial
 
 pytestmark = [pytest.mark.e2e, pytest.mark.torch]
 pytest.importorskip("torch")
-PAGE = "172.31.71.56"
 MACHINES = 2  # stand for the page's four: CI has two cores
 IMAGES = 16 * 2 * MACHINES  # one batch for each rank
 # A container asks the name servers of its host, and a lab has none that answers.
@@ -35,26 +36,13 @@ def tutorial(
     shutil.copy(ROOT / "dist_dcgan.py", terminal.folder)
     write_cifar(terminal.folder / "cifar10", IMAGES)
     words = {
+        # In a lab, who logs in does not start at home.
+        "mkdir -p dcgan": "sh -c 'mkdir -p $HOME/dcgan'",
         ",203.0.113.12,203.0.113.13": "",
         "203.0.113.10": hosts[0].address,
         "203.0.113.11": hosts[1].address,
-        "--nnodes=4": f"--nnodes={MACHINES}",
     }
-    # Names do not resolve in a lab; on EC2 they lead to the private address.
-    by_hand = "--env OMP_NUM_THREADS=1 --env GLOO_SOCKET_IFNAME=eth0"
-    by_hand += "".join(f" --env '{name}={value}'" for name, value in QUICK.items())
-    made = Tutorial(
-        "1-docker",
-        terminal,
-        {
-            **words,
-            PAGE: hosts[0].address,
-            "--env OMP_NUM_THREADS=2": by_hand,
-            "sudo docker": "docker",
-            # In a lab, who logs in does not start at home.
-            "mkdir -p dcgan": "sh -c 'mkdir -p $HOME/dcgan'",
-        },
-    )
+    made = Tutorial("1-docker", terminal, words)
     made.log_in_with(hosts[0].user_key)
     base = {"BASE": PYTHON_IMAGE, "TORCH": ""}
     made.example(
@@ -77,7 +65,7 @@ def test_four_machines_with_docker(
     docker_lab: tuple[SshHost, ...],
     engines: tuple[Engine, ...],
 ) -> None:
-    """All ranks train in containers and their pictures come home; the long way works as well."""
+    """All ranks train in containers and their pictures come home; the long way is prepared."""
     hosts = docker_lab
     assert f"pairs: {MACHINES} hosts reach each other" in tutorial.see("paceline doctor")
     said = tutorial.see("paceline train", timeout_s=500)
@@ -91,36 +79,11 @@ def test_four_machines_with_docker(
     tutorial.see("paceline exec")
     tutorial.see("paceline cp")
     tutorial.see("paceline cp")
-    lines = [tutorial.next_line("sudo docker run") for _ in hosts]
-    tutorial.skip("sudo docker run", because="there are only two machines")
-    tutorial.skip("sudo docker run", because="there are only two machines")
-    took = in_terminals(hosts, lines)
-    assert sum("Epoch 0 took" in line for line in took.splitlines()) == 2 * MACHINES, took
-    for rank, host in enumerate(hosts):
-        assert list((host.home / "dcgan").glob(f"fake_samples_rank_{2 * rank}_*.png"))
+    for host in hosts:
+        found = {path.name for path in (host.home / "dcgan").iterdir()}
+        assert found == {"dist_dcgan.py", "cifar10"}
+    for _ in range(4):
+        tutorial.skip("sudo docker run", because="they are typed on four rented machines")
     tutorial.see("paceline ls")
     tutorial.expect_end()
     assert [made.containers() for made in engines] == [[]] * MACHINES
-
-
-def in_terminals(hosts: tuple[SshHost, ...], lines: list[str]) -> str:
-    """Type each line into a terminal on its host, all at once; return what they print."""
-    said: list[str] = []
-
-    def type_it(host: SshHost, line: str) -> None:
-        options = ("StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "LogLevel=ERROR")
-        words = [word for option in options for word in ("-o", option)]
-        done = subprocess.run(
-            ["ssh", "-F", "none", "-i", str(host.user_key), *words, f"root@{host.address}",
-             f'cd "$HOME/dcgan" && {line}'],
-            capture_output=True, text=True, timeout=400, check=False,
-        )  # fmt: skip
-        said.append(done.stdout if done.returncode == 0 else done.stderr)
-
-    pairs = zip(hosts, lines, strict=True)
-    threads = [threading.Thread(target=type_it, args=pair) for pair in pairs]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return "\n".join(said)

@@ -6,6 +6,7 @@ import csv
 import shutil
 import sys
 from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,8 @@ import pytest
 from paceline.rehearsal.hosts import SshHost
 from tests.fakes.cifar import write_cifar
 from tests.fakes.terminal import Terminal
-from tests.fakes.tutorial import Tutorial
+from tests.fakes.tutorial import REHEARSED, Tutorial
+from tests.rehearsing import placement_groups, rehearsal_of, until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.torch]
 pytest.importorskip("torch")
@@ -21,11 +23,16 @@ RANKS = 8
 BATCHES = 8  # of 16 images: one for each rank
 
 
+def skip_without_mpirun() -> None:
+    """Skip where there is no Open MPI."""
+    if shutil.which("mpirun") is None:
+        pytest.skip("Open MPI is not installed")
+
+
 @pytest.fixture
 def tutorial(lab: tuple[SshHost, ...], terminal: Terminal) -> Tutorial:
     """Return the page, read by somebody with a hostfile of two machines."""
-    if shutil.which("mpirun") is None:
-        pytest.skip("Open MPI is not installed")
+    skip_without_mpirun()
     data = terminal.folder / "cifar10"
     write_cifar(data, 16 * BATCHES)
     made = Tutorial("3-mpi", terminal, {})
@@ -43,13 +50,47 @@ def test_mpirun_over_a_hostfile(tutorial: Tutorial, terminal: Terminal) -> None:
     assert ":4 --map-by ppr:4:node" in tutorial.see("paceline plan")
     found = tutorial.see("paceline study")
     assert "8 processes on 2 nodes" in found
-    steps = iterations(terminal.folder / "paceline-results/mpi/samples.csv")
-    assert steps == {1: [BATCHES], RANKS: [BATCHES // RANKS] * RANKS}
+    expect_a_divided_epoch(terminal.folder / "paceline-results/mpi/samples.csv")
     alone = f"iteration: 0/{BATCHES}][rank: 0]"
     shared = [f"iteration: 0/{BATCHES // RANKS}][rank: {rank}]" for rank in range(RANKS)]
     assert sorted(tutorial.see("grep -ho").splitlines()) == sorted([alone, *shared])
     tutorial.see("paceline ls")
     tutorial.expect_end()
+
+
+def test_mpirun_on_rented_machines(rehearsed: Terminal) -> None:
+    """Baked on a large machine, rented close together, measured, given back; nothing is left."""
+    skip_without_mpirun()
+    # It lies where `download: true` looks before it downloads.
+    write_cifar(rehearsed.folder / "cifar10", 16 * BATCHES)
+    tutorial = Tutorial("3-mpi", rehearsed, REHEARSED, rented=True)
+    tutorial.example("mpi-rented.yaml", {"samples: 3": "samples: 1"})
+    planned = tutorial.see("paceline plan")
+    assert "2 x c5.xlarge" in planned
+    assert "RunInstances" in planned
+    baked = tutorial.type("paceline bake", timeout_s=400)
+    assert baked.returncode == 0, baked.stderr
+    assert "launching 1 x t2.2xlarge" in baked.stderr
+    card = rehearsal_of(rehearsed.home)
+    with ThreadPoolExecutor(1) as pool:
+        study = pool.submit(tutorial.type, "paceline study", 600)
+        close = ("cluster", ["c5.xlarge"] * 2)
+        until(lambda: study.done() or close in placement_groups(card).values())
+        done = study.result()
+    assert done.returncode == 0, done.stderr
+    assert "8 processes on 2 nodes" in done.stdout
+    # What was baked is not made again.
+    assert "making the environment" not in done.stderr
+    results = rehearsed.folder / "paceline-results/mpi-rented"
+    expect_a_divided_epoch(results / "samples.csv")
+    assert "no cluster is up" in tutorial.type("paceline down --all").stderr
+    assert "removed image" in tutorial.see("paceline bake rm")
+    tutorial.expect_an_empty_account()
+
+
+def expect_a_divided_epoch(table: Path) -> None:
+    """Check that each rank of N did one N-th of the iterations that one process does alone."""
+    assert iterations(table) == {1: [BATCHES], RANKS: [BATCHES // RANKS] * RANKS}
 
 
 def iterations(table: Path) -> dict[int, list[int]]:

@@ -13,6 +13,8 @@ from tests.fakes.terminal import Terminal
 ROOT = Path(__file__).resolve().parents[2]
 STORIES = ROOT / "docs" / "stories"
 RENTED = "On rented machines"
+# Nothing else changes for those who rehearse.
+REHEARSED = {"paceline ": "paceline --rehearse "}
 _PROMPT = "$ "
 _MORE = "\\"
 
@@ -78,9 +80,15 @@ class Tutorial:
 
     def type(self, beginning: str, timeout_s: float = 300.0) -> subprocess.CompletedProcess[str]:
         """Type the next command of the page, which begins like this, and wait for its end."""
+        return self.run(self.next_line(beginning), timeout_s)
+
+    def run(
+        self, line: str, timeout_s: float = 300.0, *, typed: str = ""
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a line; `typed` is what the reader types while it goes on, such as in a shell."""
         return subprocess.run(
-            ["bash", "-c", self.next_line(beginning)],
-            cwd=self._terminal.folder, env=self._env(), stdin=subprocess.DEVNULL,
+            ["bash", "-c", line],
+            cwd=self._terminal.folder, env=self._env(), input=typed,
             capture_output=True, text=True, timeout=timeout_s, check=False,
         )  # fmt: skip
 
@@ -106,6 +114,15 @@ class Tutorial:
     def expect_end(self) -> None:
         """Fail where the page goes on."""
         assert self._left == []
+
+    def expect_an_empty_account(self) -> None:
+        """Check that nothing is left over, by our own search and by the rehearsed account's list.
+
+        That is the end of the page.
+        """
+        assert "nothing of yours is left over" in self.type("paceline reap").stderr
+        self.expect_end()
+        assert "the account holds: nothing" in self._terminal.paceline("rehearsal", "status").stdout
 
     def word(self, of_the_page: str) -> str:
         """Return what the reader types for a word of the page."""
