@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import importlib.util
 import json
 import shutil
 import signal
@@ -24,8 +23,6 @@ pytestmark = [pytest.mark.e2e, pytest.mark.torch]
 @pytest.fixture
 def hosts(lab: tuple[SshHost, ...], terminal: Terminal) -> Iterator[tuple[SshHost, ...]]:
     """Return two hosts that a spec in the terminal's folder names."""
-    if importlib.util.find_spec("jupyterlab") is None:
-        pytest.skip("JupyterLab is not installed")
     entries = "".join(
         f"    - {{address: {host.address}, key: {host.user_key}, host_key: {host.host_key}}}\n"
         for host in lab
