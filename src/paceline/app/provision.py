@@ -30,7 +30,7 @@ from paceline.model.ec2 import (
 )
 from paceline.model.host import Cluster
 from paceline.model.ledger import ClusterEntry, EntryState
-from paceline.planning.ec2 import requests
+from paceline.planning.ec2 import requests, rules
 from paceline.planning.ec2.hostkeys import HOST_KEY
 from paceline.planning.ec2.identity import (
     expiry_of,
@@ -111,6 +111,8 @@ class _Provision(Launching, Needs):
         await self._key_pair()
         group = await self._group()
         await self._rules(group)
+        if (shut_out := rules.shut_out(self.wish, self.found.own_address)) is not None:
+            self.desk.watcher.step(f"mind: {shut_out}")
         if self.wish.placement != "none":
             await self._placement()
         await self._renew_expiry()

@@ -22,7 +22,7 @@ from paceline.model.ec2 import (
     TypeFacts,
     Wish,
 )
-from paceline.planning.ec2 import answers, questions
+from paceline.planning.ec2 import answers, questions, rules
 from paceline.planning.ec2.identity import belongs
 from paceline.planning.ec2.images import aliases
 from paceline.planning.ec2.quotas import quota_of
@@ -84,7 +84,8 @@ async def _or_unknown(work: Awaitable[T | None]) -> T | None:
 
 
 async def _own_address(desk: Desk, wish: Wish) -> str | None:
-    return await desk.find_address() if "me" in wish.ssh_from else None
+    """Ask for our address also where the spec names networks: it may be in none of them."""
+    return None if set(rules.ANYWHERE) & set(wish.ssh_from) else await desk.find_address()
 
 
 # --- what the cluster holds -----------------------------------------------------------------------

@@ -19,7 +19,7 @@ from paceline.planning.ec2.identity import (
     tags_of,
 )
 from paceline.planning.ec2.quotas import exceeded, quota_of
-from paceline.planning.ec2.rules import Rule, permissions, present_rules, wanted_rules
+from paceline.planning.ec2.rules import Rule, permissions, present_rules, shut_out, wanted_rules
 from paceline.planning.ec2.userdata import EXPIRY_SCRIPT, expiry_script, user_data
 from paceline.planning.ec2.wish import wish_of
 from paceline.ports import KeyPair
@@ -80,6 +80,17 @@ def test_only_our_own_address_may_knock() -> None:
     )
     assert present_rules(permissions(rules)) == rules
     assert Rule(22, "2001:db8::7/128") in wanted_rules(wish, "2001:db8::7", "sg-1")
+
+
+def test_whoever_locks_themselves_out_is_told() -> None:
+    """Networks that our own address is in none of are named; who cannot know says nothing."""
+    spec = load_spec("cluster: {provider: ec2, ssh_from: [198.51.100.0/24, '2001:db8::/32']}")
+    wish = wish_of(spec, "o", "us-east-1")
+    assert "203.0.113.7" in (shut_out(wish, "203.0.113.7") or "")
+    for address in ("198.51.100.9", "2001:db8::7", None):
+        assert shut_out(wish, address) is None
+    ours = wish_of(load_spec("cluster: {provider: ec2}"), "o", "us-east-1")
+    assert shut_out(ours, "203.0.113.7") is None
 
 
 def test_networks_of_the_spec_come_in_their_own_words() -> None:

@@ -279,6 +279,9 @@ def _about_hosts(wish: Wish, survey: Survey) -> Iterator[str]:
 def _notes(wish: Wish, survey: Survey, kind: str) -> Iterator[str]:
     if any(network in rules.ANYWHERE for network in wish.ssh_from):
         yield "SSH is open to the whole internet, because the spec says so"
+    shut_out = rules.shut_out(wish, survey.own_address)
+    if shut_out is not None:
+        yield shut_out
     if not wish.disk.encrypted:
         yield "the disks are not encrypted, because the spec says so"
     if survey.quotas.get(quota_of(kind, wish.market).code) is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from ipaddress import ip_address, ip_network
 from typing import Any
 
 from paceline.model.ec2 import Wish
@@ -33,6 +34,20 @@ def networks(wish: Wish, own_address: str | None) -> tuple[str, ...]:
         if network != "me" or own_address is not None
     ]
     return tuple(dict.fromkeys(found))
+
+
+def shut_out(wish: Wish, own_address: str | None) -> str | None:
+    """Say that the rules do not let ourselves in; None if they do, or if nobody knows."""
+    if own_address is None or wish.subnet is not None:
+        return None
+    ours = ip_address(own_address)
+    if any(ours in ip_network(one, strict=False) for one in networks(wish, own_address)):
+        return None
+    return (
+        f"your address, {own_address}, is in none of `cluster.ssh_from` "
+        f"({', '.join(wish.ssh_from)}): unless another way leads to the hosts, SSH will not "
+        "reach them"
+    )
 
 
 def wanted_rules(wish: Wish, own_address: str | None, group_id: str) -> tuple[Rule, ...]:
