@@ -14,7 +14,7 @@ from typing import Any
 from paceline.model.command import Secret
 from paceline.model.ec2 import Answer, Request
 from paceline.planning.ec2.questions import PRICING_REGION
-from paceline.providers.ec2.errors import translated
+from paceline.providers.ec2.errors import load_boto, translated
 
 # Ten attempts: with a third of all calls refused, one in a hundred thousand fails for good.
 _ATTEMPTS = 10
@@ -46,7 +46,8 @@ class Ec2Cloud:
         return await asyncio.to_thread(lambda: str(self._client("ec2").meta.endpoint_url))
 
     def _call(self, request: Request) -> Answer:
-        from botocore import xform_name  # noqa: PLC0415 - it is heavy
+        load_boto()
+        from botocore import xform_name  # noqa: PLC0415 - loaded already
 
         with translated(request, self._region):
             client = self._client(request.service)
@@ -65,7 +66,8 @@ class Ec2Cloud:
             return self._clients[service]
 
     def _new_client(self, service: str) -> Any:
-        import boto3  # noqa: PLC0415 - half a second, which only those pay who use it
+        load_boto()
+        import boto3  # noqa: PLC0415 - loaded already
         from botocore.config import Config  # noqa: PLC0415
 
         config = Config(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import re
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -69,13 +71,25 @@ _KINDS: tuple[tuple[str, type[PacelineError], str, str | None], ...] = (
     (_OVERLOADED, CloudError, "AWS is overloaded", _SLOWER),
 )  # fmt: skip
 _THROTTLED = ("RequestLimitExceeded",)
+_LOADING = threading.Lock()
 _ENCODED = re.compile(r"\s*Encoded authorization failure message:.*", re.DOTALL)
+
+
+def load_boto() -> None:
+    """Import boto3, one thread at a time: two at once may each wait for a part that the other has.
+
+    It takes half a second, which only those pay who use it.
+    """
+    with _LOADING:
+        for name in ("boto3.exceptions", "botocore.config"):
+            importlib.import_module(name)
 
 
 @contextmanager
 def translated(request: Request, region: str) -> Iterator[None]:
     """Turn what boto3 raises inside into errors of ours."""
-    import boto3.exceptions  # noqa: PLC0415 - heavy, and only those pay who use it
+    load_boto()
+    import boto3.exceptions  # noqa: PLC0415 - loaded already
     import botocore.exceptions as boto  # noqa: PLC0415
 
     try:
