@@ -20,6 +20,14 @@ _LOG = "/var/log/cloud-init-output.log"
 _USER_ID = 1000
 _SSH = Path("/etc/ssh")
 _KEY_NAMES = ("ed25519", "ecdsa", "rsa")
+# What useradd and systemd's logins give the user of a real machine; rootless containers need both.
+_SUBORDINATE_IDS = "100000:65536"
+_SESSION_FOLDER = Path(f"/run/user/{_USER_ID}")
+_SESSION = """\
+Match User {user}
+    SetEnv PATH={path} XDG_RUNTIME_DIR={folder}
+"""
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 class Boot:
@@ -38,6 +46,7 @@ class Boot:
         if first:
             self._add_user()
             self._make_host_keys()
+        self._open_session()
         self._run_script("bootcmd", self._data.get("bootcmd"))
         if first:
             for entry in self._data.get("write_files", ()):
@@ -98,6 +107,10 @@ class Boot:
             _append("/etc/passwd", f"{user}:x:{_USER_ID}:{_USER_ID}::{home}:/bin/bash")
             _append("/etc/group", f"{user}:x:{_USER_ID}:")
             _append("/etc/shadow", f"{user}:*:19000:0:99999:7:::")
+            for path in ("/etc/subuid", "/etc/subgid"):
+                _append(path, f"{user}:{_SUBORDINATE_IDS}")
+            session = _SESSION.format(user=user, path=_PATH, folder=_SESSION_FOLDER)
+            _append("/etc/ssh/sshd_config", session)
             shutil.copytree("/etc/skel", home)
             home.chmod(0o750)
             _give(home, _USER_ID)
@@ -106,6 +119,11 @@ class Boot:
         rights.write_text(f"{user} ALL=(ALL) NOPASSWD:ALL\n")
         rights.chmod(0o440)
         self._trust(home / ".ssh")
+
+    def _open_session(self) -> None:
+        """Make the folder that whoever logs in has for sockets and the like."""
+        _SESSION_FOLDER.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.chown(_SESSION_FOLDER, _USER_ID, _USER_ID)
 
     def _trust(self, folder: Path) -> None:
         """Add the keys of the key pair; those of an image's earlier life stay, as on EC2."""
