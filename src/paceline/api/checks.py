@@ -46,6 +46,7 @@ from paceline.errors import Interrupted, PacelineError
 from paceline.model.calibration import Calibration
 from paceline.model.spec import Spec
 from paceline.planning.ec2.rights import policy
+from paceline.planning.engine_setup import is_ours
 
 
 def doctor(spec: SpecLike = None, *, overrides: Sequence[str] = ()) -> tuple[Check, ...]:
@@ -108,7 +109,7 @@ async def _check_hosts(spec: Spec) -> tuple[Check, ...]:
             checks.append(job)
         ends = ends_of(place)
         if spec.runtime.kind == "docker":
-            checks += await asyncio.gather(*(check_engine(end) for end in ends))
+            checks += await asyncio.gather(*(check_engine(end, ours=is_ours(spec)) for end in ends))
         if any(end.host.ssh is not None for end in ends):
             checks += check_clocks(await clock_offsets(ends))
             checks += await _check_data_on_hosts(spec, ends)

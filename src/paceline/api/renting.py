@@ -19,6 +19,7 @@ from paceline.model.plan import PlanReport
 from paceline.model.rented import ClusterStatus, Stray
 from paceline.model.spec import Spec
 from paceline.planning.ec2.plan import host_name
+from paceline.planning.engine_setup import engine_note
 from paceline.planning.study import plan_study
 from paceline.ports import Provider, RentalObserver
 
@@ -55,8 +56,13 @@ def plan_rented(spec: Spec) -> PlanReport:
         f"processes per host were held against the {vcpus} vCPUs of {cloud.instance_type}; the "
         "command lines are known when the hosts are up"
     )
-    notes = (note, *_study_price(cloud, spec.limits.budget_usd))
+    notes = (note, *_engine_notes(spec), *_study_price(cloud, spec.limits.budget_usd))
     return PlanReport(study=plan_study(spec, facts), runs=(), notes=notes, cloud=cloud)
+
+
+def _engine_notes(spec: Spec) -> tuple[str, ...]:
+    note = engine_note(spec)
+    return () if note is None else (note,)
 
 
 def _study_price(cloud: CloudPlan, budget_usd: float | None) -> tuple[str, ...]:

@@ -14,11 +14,11 @@ from pathlib import Path
 
 from paceline.app.alike import ClockOffset, python_differences
 from paceline.app.delivery import HostData, digest_faults
-from paceline.app.engines import find_engine
+from paceline.app.engines import LINGER, EngineFound, find_engine
 from paceline.app.jobs import follow_job, start_job
 from paceline.app.pairs import End, Fault
 from paceline.app.workplace import Workplace
-from paceline.errors import EnvironmentFault, PacelineError
+from paceline.errors import EnvironmentFault, MissingProgram, PacelineError
 from paceline.model.command import Command
 from paceline.model.host import HostFacts
 from paceline.model.plan import Configuration, HostPlan, ProcessPlan, RunPlan
@@ -131,14 +131,29 @@ def check_data_on_hosts(name: str, found: Sequence[HostData]) -> Iterator[Check]
         yield Check(f"{fault.host}: data", "fail", fault.text, fault.hint.replace("NAME", name))
 
 
-async def check_engine(end: End) -> Check:
-    """Look for the engine that a host's containers need."""
+async def check_engine(end: End, *, ours: bool = False) -> Check:
+    """Look for the engine that a host's containers need; a host of ours is given one."""
     name = f"{end.host.name}: containers"
     try:
-        found = await find_engine(end.link, end.facts)
+        found = await find_engine(end.link, end.facts, look_only=True)
+    except MissingProgram as fault:
+        if ours:
+            hint = "`train`, `run` and `study` install docker there; `bake` keeps it in an image"
+            return Check(name, "warn", fault.message, hint)
+        return Check(name, "fail", fault.message, fault.hint)
     except EnvironmentFault as fault:
         return Check(name, "fail", fault.message, fault.hint)
-    return Check(name, "ok", f"`{' '.join(found.words)}` answers")
+    return check_engine_found(name, found)
+
+
+def check_engine_found(name: str, found: EngineFound) -> Check:
+    """Say how an engine is spoken to, and what may go wrong with it."""
+    answers = f"`{' '.join(found.words)}` answers"
+    if found.through_sudo:
+        answers += ", for its user may not speak to it"
+    if found.is_rootless and not found.lingers:
+        return Check(name, "warn", answers, LINGER)
+    return Check(name, "ok", answers)
 
 
 def check_folder(name: str, folder: Path) -> Check:

@@ -10,16 +10,27 @@ from paceline.model.host import HostFacts
 from paceline.ports import Transport
 
 _TIMEOUT_S = 60.0
-# For each engine: what it says, and whether it says it through sudo.
+LINGER = (
+    "systemd may take away what its podman needs as soon as nobody is logged in; there: "
+    "sudo loginctl enable-linger $USER"
+)
+# For each engine: what it says, and whether it says it through sudo, which must let variables
+# pass. Whoever is not root has podman in a session's folder, which systemd may take away.
 _LOOK = """
-cache=${HOME:-/}/.cache/paceline; mkdir -p "$cache" 2>/dev/null
-echo "who $(id -u) $(id -g) $cache"
+cache=${HOME:-/}/.cache/paceline; [ "$1" = look ] || mkdir -p "$cache" 2>/dev/null
+lingers=yes
+case ${XDG_RUNTIME_DIR:-} in /run/user/*)
+  [ "$(loginctl show-user "$(id -u)" --property=Linger --value 2>/dev/null)" = no ] && lingers=no
+esac
+echo "who $(id -u) $(id -g) $lingers $cache"
 for engine in docker podman; do
   command -v "$engine" >/dev/null 2>&1 || continue
   look=version; [ "$engine" = podman ] && look=info
   if said=$("$engine" $look 2>&1); then echo "ok $engine"; exit 0; fi
-  if command -v sudo >/dev/null 2>&1 && sudo -n "$engine" $look >/dev/null 2>&1; then
-    echo "ok sudo -n $engine"; exit 0
+  if command -v sudo >/dev/null 2>&1; then
+    PACELINE_LOOK=1 sudo -n --preserve-env=PACELINE_LOOK "$engine" $look >/dev/null 2>&1 && {
+      echo "ok sudo -n $engine"; exit 0
+    }
   fi
   echo "bad $engine $(echo "$said" | tail -n 1)"
 done
@@ -34,6 +45,7 @@ class EngineFound:
     uid: int
     gid: int
     cache: str
+    lingers: bool = True
 
     @property
     def through_sudo(self) -> bool:
@@ -46,18 +58,26 @@ class EngineFound:
         return self.words == ("podman",) and self.uid != 0
 
 
-async def find_engine(link: Transport, facts: HostFacts | None = None) -> EngineFound:
-    """Find the engine of a host; where there is none that answers, say what to type there."""
-    done = await link.run(Command(("/bin/sh", "-c", _LOOK)), timeout_s=_TIMEOUT_S)
+async def find_engine(
+    link: Transport, facts: HostFacts | None = None, *, look_only: bool = False
+) -> EngineFound:
+    """Find the engine of a host; where there is none that answers, say what to type there.
+
+    Unless it only looks, there is a folder for data afterwards, which containers can be given.
+    """
+    words = ("/bin/sh", "-c", _LOOK, "sh", "look" if look_only else "make")
+    done = await link.run(Command(words), timeout_s=_TIMEOUT_S)
     lines = done.stdout.splitlines()
-    who = next((line.split(" ", 3) for line in lines if line.startswith("who ")), None)
+    who = next((line.split(" ", 4) for line in lines if line.startswith("who ")), None)
     if who is None:
         raise EnvironmentFault(
             f"the host could not be looked at: {done.stderr.strip()}", host=link.host.name
         )
     for line in lines:
         if line.startswith("ok "):
-            return EngineFound(tuple(line.split()[1:]), int(who[1]), int(who[2]), who[3])
+            return EngineFound(
+                tuple(line.split()[1:]), int(who[1]), int(who[2]), who[4], lingers=who[3] == "yes"
+            )
     bad = [line.split(" ", 2)[1:] for line in lines if line.startswith("bad ")]
     raise _no_engine(link.host.name, bad, facts)
 

@@ -15,8 +15,9 @@ from paceline.ports import Transport
 
 _TIMEOUT_S = 30.0
 _CONTAINER_TIMEOUT_S = 120.0
-# What an engine says of a program that is not in the image, or is none.
+# What an engine says of a program that is not in the image, or is none; and of itself.
 _NO_PROGRAM = (126, 127)
+_NO_CONTAINER = 125
 # The host's own PYTHONPATH stays as it is, because it is one of the facts.
 _ASK = (
     "import json, sys\n"
@@ -56,9 +57,25 @@ async def inner_facts(
     """Return the facts as the Python of an image sees them; None if there is no Python in it."""
     inside = glance(container, (python, "-c", _ASK, import_path or ""))
     done = await transport.run(inside, timeout_s=_CONTAINER_TIMEOUT_S)
+    # podman says of devices that it does not know what it says of programs.
+    if done.exit_code == _NO_CONTAINER or "unresolvable CDI devices" in done.stderr:
+        raise _no_container(done, container, transport.host.name)
     if done.exit_code in _NO_PROGRAM:
         return None
     return host_facts(_answer(done, transport.host.name))
+
+
+def _no_container(done: Completed, container: Container, host: str) -> EnvironmentFault:
+    """Return what an engine says that starts no container; its last line may be advice only."""
+    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+    said = next((line for line in lines if "error" in line.lower()), lines[0] if lines else "")
+    hint = "`options` in `runtime` are its own words"
+    if "--gpus" in container.options or "nvidia.com/gpu=all" in container.options:
+        hint = "for the GPUs, NVIDIA's container toolkit must be installed there"
+    engine = " ".join(container.engine)
+    return EnvironmentFault(
+        f"{engine} starts no container: {said or 'it said nothing'}", host=host, hint=hint
+    )
 
 
 def _answer(done: Completed, host: str) -> Mapping[str, Any]:

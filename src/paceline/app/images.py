@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from paceline.app.engines import EngineFound, find_engine
+from paceline.app.engines import LINGER, EngineFound, find_engine
 from paceline.app.here import Here
+from paceline.app.outfitting import ensure_engine
 from paceline.app.pairs import End
 from paceline.app.shipping import LOAD_S, SHORT_S, Engine, failed, ship
 from paceline.app.sync import folder_name, sync
@@ -22,6 +23,7 @@ from paceline.model.command import Command
 from paceline.model.host import HostFacts
 from paceline.model.plan import Container
 from paceline.model.spec import Spec
+from paceline.planning.engine_setup import is_ours
 from paceline.planning.images import (
     build_command,
     build_place,
@@ -39,14 +41,10 @@ async def prepare_docker(
     spec: Spec, ends: Sequence[End], grounds: Mapping[str, Ground], here: Here
 ) -> Mapping[str, Ground]:
     """Have the image of a spec on all hosts; return the grounds with their containers."""
-    found = await all_or_named(find_engine(end.link, end.facts) for end in ends)
+    found = await all_or_named(_engine_on(spec, end, here) for end in ends)
     engines = [Engine(one, end.link, end) for one, end in zip(found, ends, strict=True)]
-    for engine in engines:
-        if engine.found.through_sudo and engine.end is not None:
-            here.say(
-                f"{engine.end.host.name}: its engine is spoken to through sudo, for its user is "
-                "not in the group docker"
-            )
+    for end, one in zip(ends, found, strict=True):
+        _say_how(end.host.name, one, here)
     source, name = await _source_of(spec, engines, grounds, here)
     identity = await source.has(name)
     if identity is None:
@@ -61,13 +59,40 @@ async def prepare_docker(
     return _with_containers(spec, own, ends, grounds, {e.link.host.name: e.found for e in engines})
 
 
-def foresee_docker(
+async def _engine_on(spec: Spec, end: End, here: Here) -> EngineFound:
+    """Return the engine of a host; one that we have rented ourselves is given one."""
+    try:
+        return await find_engine(end.link, end.facts)
+    except MissingProgram:
+        if not is_ours(spec):
+            raise
+    await ensure_engine(end, here.say)
+    return await find_engine(end.link, end.facts)
+
+
+async def foresee_docker(
     spec: Spec, ends: Sequence[End], grounds: Mapping[str, Ground]
 ) -> Mapping[str, Ground]:
     """Return the grounds with the containers that there will be, as far as can be known."""
-    likely = EngineFound(("docker",), 0, 0, "")
-    engines = {end.host.name: likely for end in ends}
+    found = await all_or_named(_likely_engine(end) for end in ends)
+    engines = {end.host.name: one for end, one in zip(ends, found, strict=True)}
     return _with_containers(spec, image_name(spec), ends, grounds, engines)
+
+
+def _say_how(host: str, found: EngineFound, here: Here) -> None:
+    if found.through_sudo:
+        words = "its engine is spoken to through sudo, for its user may not speak to it"
+        here.say(f"{host}: {words}")
+    if found.is_rootless and not found.lingers:
+        here.say(f"{host}: {LINGER}")
+
+
+async def _likely_engine(end: End) -> EngineFound:
+    """Return the engine that a host has, or will have when somebody has installed it."""
+    try:
+        return await find_engine(end.link, end.facts, look_only=True)
+    except MissingProgram:
+        return EngineFound(("docker",), 0, 0, "")
 
 
 def _with_containers(

@@ -19,10 +19,11 @@ Say = Callable[[str], None]
 
 async def ensure_engines(ends: Sequence[End], say: Say) -> None:
     """Give every host a docker engine that answers; those that have one are left alone."""
-    await all_or_named(_ensure_engine(end, say) for end in ends)
+    await all_or_named(ensure_engine(end, say) for end in ends)
 
 
-async def _ensure_engine(end: End, say: Say) -> None:
+async def ensure_engine(end: End, say: Say) -> None:
+    """Give a host a docker engine that answers, unless it has one."""
     found = engine_facts((await end.link.run(look_for_engine())).stdout)
     commands = install_engine(found)
     if not commands:

@@ -48,7 +48,7 @@ async def foresee_runtime(
     if spec.runtime.kind == "venv":
         return await foresee_venv(spec, ends, placed)
     if spec.runtime.kind == "docker":
-        return foresee_docker(spec, ends, placed)
+        return await foresee_docker(spec, ends, placed)
     return placed
 
 

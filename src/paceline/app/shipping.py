@@ -93,9 +93,17 @@ async def ship(
             end.link.run(Command(("rm", "-f", "--", targets[end.host.name]))) for end in ends
         )
         await asyncio.gather(*removals, return_exceptions=True)
+    await all_or_named(_under_its_name(engine, name) for engine in lacking)
     missing = [e.link.host.name for e in lacking if await e.has(name) is None]
     if missing:
         raise EnvironmentFault(f"{name} was loaded on {', '.join(missing)}, and is not there")
+
+
+async def _under_its_name(engine: Engine, name: str) -> None:
+    """Give an image the name that it is known by: podman says where it is from, docker does not."""
+    local = f"localhost/{name}"
+    if await engine.has(name) is None and await engine.has(local) is not None:
+        await engine.say("tag", local, name)
 
 
 async def _save(name: str, engine: Engine, path: str) -> None:

@@ -64,6 +64,7 @@ def container_options(
     if user is not None:
         # What the ranks write belongs to who logs in; the image need not know that user.
         words += ["--user", f"{user[0]}:{user[1]}", "--env=HOME=/tmp", "--env=USER=paceline"]
+        words.append("--env=SHELL=/bin/sh")
     if cache:
         words.append(f"--env={DATA_VARIABLE}={cache}/data")
         words.append(f"--env={CACHE_VARIABLE}={cache}/prepared")

@@ -25,7 +25,7 @@ def load_machine_image(engine: Engine, name: str = MACHINE_IMAGE) -> str:
     """Give an engine the image of this machine; return its id."""
     python = f"{sys.prefix}/bin:" if sys.prefix != sys.base_prefix else ""
     return engine.docker(
-        "import", "--change", f"ENV PATH={python}{PATH}", "-", name, stdin=_skeleton()
+        "import", "--change", f"ENV PATH={python}{PATH}", "-", name, stdin=machine_skeleton()
     )
 
 
@@ -38,7 +38,7 @@ def machine_mounts() -> tuple[str, ...]:
     return tuple(f"{path}:{path}:ro" for path in paths)
 
 
-def _skeleton() -> bytes:
+def machine_skeleton() -> bytes:
     """Return a root file system as a tar file: folders, and links as this machine has them."""
     made = io.BytesIO()
     with tarfile.open(fileobj=made, mode="w") as archive:

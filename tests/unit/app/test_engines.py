@@ -15,7 +15,7 @@ from paceline.transports.local import LocalTransport
 
 DENIED = "echo 'permission denied while trying to connect to the docker API' >&2; exit 1"
 DOWN = "echo 'Cannot connect to the Docker daemon. Is the docker daemon running?' >&2; exit 1"
-SUDO = 'shift; AS_ROOT=1 exec "$@"'
+SUDO = 'shift 2; AS_ROOT=1 exec "$@"'
 
 
 @pytest.fixture
@@ -37,10 +37,20 @@ def program(folder: Path, name: str, text: str) -> None:
     (folder / name).chmod(0o755)
 
 
-def find(platform: str = "") -> EngineFound:
+def find(platform: str = "", *, look_only: bool = False) -> EngineFound:
     """Find the engine of this machine, as it is now."""
     link = LocalTransport(Host("h", "127.0.0.1", "127.0.0.1"))
-    return asyncio.run(find_engine(link, HostFacts("h", cores=1, platform=platform)))
+    facts = HostFacts("h", cores=1, platform=platform)
+    return asyncio.run(find_engine(link, facts, look_only=look_only))
+
+
+def test_looking_makes_nothing(programs: Path) -> None:
+    """The folder for data is there when a run needs it, and not for having looked."""
+    program(programs, "docker", "exit 0")
+    cache = Path(find(look_only=True).cache)
+    assert not cache.exists()
+    find()
+    assert cache.is_dir()
 
 
 def test_docker_comes_first(programs: Path, tmp_path: Path) -> None:
@@ -61,6 +71,29 @@ def test_sudo_where_the_group_is_lacking(programs: Path) -> None:
     found = find()
     assert found.words == ("sudo", "-n", "docker")
     assert found.through_sudo
+
+
+def test_sudo_that_lets_no_variable_pass_is_of_no_use(programs: Path) -> None:
+    """Ranks need their variables: where sudo keeps them back, the group is the way."""
+    program(programs, "docker", f'[ "$AS_ROOT" ] && exit 0; {DENIED}')
+    program(programs, "sudo", 'case $* in *--preserve-env*) exit 1 ;; esac; shift; AS_ROOT=1 "$@"')
+    with pytest.raises(MissingProgram, match="permission denied") as caught:
+        find()
+    assert "usermod -aG docker" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("folder", "linger", "lingers"),
+    [("/run/user/1000", "no", False), ("/run/user/1000", "yes", True), ("/tmp/mine", "no", True)],
+)
+def test_what_a_session_takes_along_is_seen(
+    programs: Path, monkeypatch: pytest.MonkeyPatch, folder: str, linger: str, *, lingers: bool
+) -> None:
+    """Podman of somebody whom systemd forgets at the last logout is told from others."""
+    program(programs, "podman", "exit 0")
+    program(programs, "loginctl", f"echo {linger}")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
+    assert find().lingers == lingers
 
 
 def test_podman_stands_in(programs: Path) -> None:

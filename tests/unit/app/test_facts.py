@@ -9,14 +9,17 @@ from pathlib import Path
 import pytest
 
 import paceline
-from paceline.app.facts import gather_facts, host_facts
+from paceline.app.facts import gather_facts, host_facts, inner_facts
 from paceline.errors import EnvironmentFault, MissingProgram
 from paceline.model.host import Gpu, Host, HostFacts
+from paceline.model.plan import Container
 from paceline.supervisor.facts import collect
 from paceline.transports.local import LocalTransport
 from tests.fakes.transport import FakeProcess, FakeTransport
 
 HOST = Host("node-1", "192.0.2.1", "10.0.0.1")
+NO_DRIVER = "docker: Error response from daemon: could not select device driver"
+NO_CDI = "Error: setting up CDI devices: unresolvable CDI devices nvidia.com/gpu=all"
 IMPORT_PATH = str(Path(paceline.__file__).parent.parent)
 
 
@@ -51,6 +54,31 @@ def test_everything_that_is_collected_arrives() -> None:
     for name in set(data) - {"gpus", "free_ports", "cpu_features"}:
         assert getattr(facts, name) == data[name], name
     assert facts.cpu_features == tuple(data["cpu_features"])
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said", "hint"),
+    [
+        (("--gpus", "all"), 125, NO_DRIVER, "container toolkit"),
+        (("--device", "nvidia.com/gpu=all"), 126, NO_CDI, "container toolkit"),
+        (("--ulimit", "x"), 125, "docker: Error response: bad", "options"),
+    ],
+)
+def test_an_engine_that_starts_nothing_is_quoted(
+    options: tuple[str, ...], code: int, said: str, hint: str
+) -> None:
+    """Its reason is what counts, not the advice that it ends with."""
+
+    async def docker(process: FakeProcess) -> int:
+        process.complain(f"{said}\n\nRun --help")
+        return code
+
+    transport = FakeTransport(HOST)
+    transport.machine.programs["docker"] = docker
+    container = Container(("docker",), "i:1", (), options)
+    with pytest.raises(EnvironmentFault, match=f": {said}$") as caught:
+        asyncio.run(inner_facts(transport, container, "python3", None))
+    assert hint in str(caught.value.hint)
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,12 @@ import pytest
 
 from paceline.errors import EnvironmentFault
 from paceline.model.command import render
-from paceline.planning.engine_setup import engine_facts, install_engine
+from paceline.model.spec import load_spec
+from paceline.planning.engine_setup import engine_facts, engine_note, install_engine
 
 START = ["sudo -n systemctl enable --now docker", "sudo -n usermod -aG docker ubuntu"]
-APT = "sudo -n env DEBIAN_FRONTEND=noninteractive NEEDRESTART_MODE=a apt-get -o DPkg::Lock::"
+QUIETLY = "sudo -n env DEBIAN_FRONTEND=noninteractive NEEDRESTART_MODE=a"
+PATIENTLY = 'n=0; until "$@"; do n=$((n + 1)); [ "$n" -lt 24 ] || exit 1; sleep 5; done'
 
 
 def lines(told: str) -> list[str]:
@@ -20,8 +22,8 @@ def lines(told: str) -> list[str]:
 def test_a_fresh_ubuntu_gets_docker_from_its_own_packages() -> None:
     """The lists first; whoever holds the lock of apt is waited for; nobody is asked anything."""
     assert lines("engine=no answers=no manager=apt-get user=ubuntu") == [
-        f"{APT}Timeout=600 update -q",
-        f"{APT}Timeout=600 install -y -q docker.io",
+        f"{QUIETLY} sh -c '{PATIENTLY}' sh apt-get update -q",
+        f"{QUIETLY} apt-get -o DPkg::Lock::Timeout=600 install -y -q docker.io",
         *START,
     ]
 
@@ -48,3 +50,19 @@ def test_a_host_that_can_install_nothing_is_told_of() -> None:
     """Without a package manager that we know there is no way."""
     with pytest.raises(EnvironmentFault, match="apt, dnf nor yum"):
         lines("engine=no answers=no manager=none user=root")
+
+
+@pytest.mark.parametrize(
+    ("provider", "runtime", "told"),
+    [
+        ("ec2", {"kind": "docker", "image": "i"}, True),
+        ("ec2", {"kind": "bare"}, False),
+        ("local", {"kind": "docker", "image": "i"}, False),
+    ],
+)
+def test_a_plan_says_what_will_be_installed(
+    provider: str, runtime: dict[str, str], *, told: bool
+) -> None:
+    """On rented hosts with containers; on machines that people own, nothing is installed."""
+    note = engine_note(load_spec({"cluster": {"provider": provider}, "runtime": runtime}))
+    assert (note is not None) == told
