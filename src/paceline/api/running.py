@@ -213,8 +213,7 @@ def stop(run_id: str | None = None) -> RunRecord:
         async with _pad_for(plan, store) as pad:
             if record.state.ended:
                 # A host that was lost when the run ended may be back, with its ranks still on it.
-                await end_leftovers(pad, plan)
-                return record
+                return await end_leftovers(pad, plan, record)
             try:
                 now = await refresh_run(pad, plan, record)
             except TransportError:  # the other hosts are stopped all the same

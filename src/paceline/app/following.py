@@ -42,9 +42,11 @@ class Following:
         """Yield what one host says until its job has ended; a broken connection is resumed."""
         name, offsets = host.host.name, dict[str, int]()
         silent_since: float | None = None
+        left_s: float | None = None
         while True:
             try:
-                async with contextlib.aclosing(self._attempt(host, offsets)) as messages:
+                attempt = self._attempt(host, offsets, left_s)
+                async with contextlib.aclosing(attempt) as messages:
                     async for message in messages:
                         silent_since = None
                         self.silent.discard(name)
@@ -57,36 +59,55 @@ class Following:
                 now = self.clock.monotonic()
                 silent_since = now if silent_since is None else silent_since
                 self.silent.add(name)
-                self._mind(host, now - silent_since, error)
+                left_s = self._mind(host, now - silent_since, error)
             else:
                 return
             await self.clock.sleep(_TRY_AGAIN_AFTER_S)
 
     async def _attempt(
-        self, host: HostPlan, offsets: Mapping[str, int]
+        self, host: HostPlan, offsets: Mapping[str, int], answer_within_s: float | None
     ) -> AsyncGenerator[FileChunk | JobState, None]:
+        """Yield what a host says from now on; the first word is waited for so long at most."""
         ended = False
         link = self.links[host.host.name]
         async with contextlib.aclosing(follow_job(link, self.plan, offsets)) as messages:
+            first: FileChunk | JobState | None = await _first(messages, answer_within_s, link)
+            if first is not None:
+                ended = isinstance(first, JobState) and first.ended
+                yield first
             async for message in messages:
                 ended = isinstance(message, JobState) and message.ended
                 yield message
         if not ended:
             raise TransportError("the connection ended before the job did", host=host.host.name)
 
-    def _mind(self, host: HostPlan, silent_s: float, error: TransportError) -> None:
-        """Give a host up that was silent for too long."""
+    def _mind(self, host: HostPlan, silent_s: float, error: TransportError) -> float | None:
+        """Give a host up that was silent for too long; return how long it may yet be silent."""
         if host.host.ssh is None:
             raise error  # there is no network in between that could come back
         alone = len(self.silent) >= len(self.hosts)
         # A host that refuses is on, and its ranks may be at work: its sshd is started anew.
         patient = alone or isinstance(error, HostRefuses)
-        if silent_s >= (_ALL_LOST_AFTER_S if patient else _LOST_AFTER_S):
+        patience_s = _ALL_LOST_AFTER_S if patient else _LOST_AFTER_S
+        if silent_s >= patience_s:
             raise TransportError(
                 f"the host is lost: {error.message}",
                 host=host.host.name,
-                hint=error.hint or "is it still on, and its network there?",
+                hint="is it still on, and its network there? Once it is back, "
+                f"`paceline stop {self.plan.run_id}` ends what is left on it",
             ) from error
+        # An attempt to connect would otherwise outlast what is left of the patience.
+        return None if patient else patience_s - silent_s
+
+
+async def _first(
+    messages: AsyncGenerator[FileChunk | JobState, None], within_s: float | None, link: Transport
+) -> FileChunk | JobState | None:
+    """Return the first message, or None if there is none; the ranks of others wait meanwhile."""
+    try:
+        return await asyncio.wait_for(anext(messages, None), within_s)
+    except asyncio.TimeoutError as error:
+        raise TransportError("it does not answer any more", host=link.host.name) from error
 
 
 async def listen_to(following: Following, on_chunk: OnChunk) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -19,6 +18,9 @@ from paceline.ports import Clock, Provider, RunStore, Transport
 from paceline.supervisor.job import EVENTS_FOLDER, HUNG, LOGS_FOLDER, OUT_FOLDER, JobState
 
 _OWNER_SETTLES_WITHIN_S = 30.0
+# Whoever looks at a run waits so long for a host that was lost, and for a day after the run.
+_ANSWERS_WITHIN_S = 3.0
+_LOOK_FOR_LOST_S = 86_400.0
 _COLLECTED = (EVENTS_FOLDER, LOGS_FOLDER, OUT_FOLDER)
 
 
@@ -90,22 +92,52 @@ async def stop_run(pad: Launchpad, plan: RunPlan, record: RunRecord) -> RunRecor
     return await _settle_once(pad, plan, record, states)
 
 
-async def end_leftovers(pad: Launchpad, plan: RunPlan) -> None:
-    """End what is still at work on the hosts of a run that is over, and remove its folders."""
-    if any(host.host.ssh is not None for host in plan.hosts):
-        await _stop_everywhere(pad, plan)
-        await _tidy(pad, plan)
+async def end_leftovers(pad: Launchpad, plan: RunPlan, record: RunRecord) -> RunRecord:
+    """End what is still at work on the hosts of a run that is over, and fetch and clear it."""
+    if not _is_remote(plan):
+        return record
+    states = await _stop_everywhere(pad, plan)
+    begun = [host for host in _active(plan) if _has_begun(states.get(host.host.name))]
+    trouble = await _collect(pad, plan, record, begun)
+    return record if trouble is not None else await _clear_up(pad, plan, record)
 
 
 async def refresh_run(pad: Launchpad, plan: RunPlan, record: RunRecord) -> RunRecord:
     """Return the run as it stands now; one that ended while nobody looked is settled."""
     if record.state.ended:
-        # Whoever settled it may have been killed before the host was cleared up.
-        return record if record.tidied else await _clear_up(pad, plan, record)
+        return record if record.tidied else await _finish_late(pad, plan, record)
     states = await _ask_everywhere(pad, plan)
     if any(state.phase != "ended" for state in states.values()):
         return record
     return await _settle_once(pad, plan, record, states)
+
+
+async def _finish_late(pad: Launchpad, plan: RunPlan, record: RunRecord) -> RunRecord:
+    """Clear up after a run whose hosts were not all cleared up when it ended.
+
+    Whoever settled it may have been killed; or a host was lost then, and may be back, with ranks
+    that still wait for the others.
+    """
+    if not _is_remote(plan):
+        return await _clear_up(pad, plan, record)
+    taken_back = record.state is RunState.INTERRUPTED
+    if taken_back or pad.clock.now() - (record.ended_at or 0.0) > _LOOK_FOR_LOST_S:
+        return record
+    links = [pad.links[host.host.name] for host in _active(plan)]
+    if not all(await asyncio.gather(*(_answers(link) for link in links))):
+        return record
+    return await end_leftovers(pad, plan, record)
+
+
+async def _answers(link: Transport) -> bool:
+    try:
+        return (await link.run(Command(("true",)), timeout_s=_ANSWERS_WITHIN_S)).ok
+    except PacelineError:
+        return False
+
+
+def _is_remote(plan: RunPlan) -> bool:
+    return any(host.host.ssh is not None for host in plan.hosts)
 
 
 async def _ask_everywhere(pad: Launchpad, plan: RunPlan) -> Mapping[str, JobState]:
@@ -183,7 +215,8 @@ async def _settle(
 
 
 async def _clear_up(pad: Launchpad, plan: RunPlan, record: RunRecord) -> RunRecord:
-    await _tidy(pad, plan)
+    if not await _tidy(pad, plan):
+        return record  # whoever looks at the run next tries again
     tidied = replace(record, tidied=True)
     pad.store.update_run(tidied)
     return tidied
@@ -312,10 +345,14 @@ async def _abandon(
     pad: Launchpad, plan: RunPlan, record: RunRecord, error: BaseException
 ) -> RunRecord:
     """End what was started of a run that we cannot go on with, and write down why."""
-    ended = await _settle(pad, plan, record, await _stop_everywhere(pad, plan))
+    # A host that has just been given up is not waited for again; it is cleared up when it is back.
+    lost = error.host if isinstance(error, TransportError) else None
+    rest = replace(plan, hosts=tuple(host for host in plan.hosts if host.host.name != lost))
+    ended = await _settle(pad, rest, record, await _stop_everywhere(pad, rest))
     if isinstance(error, PacelineError):
         failure = Failure(error.message, host=error.host, hint=error.hint)
-        ended = replace(ended, state=RunState.FAILED, failure=failure)
+        tidied = ended.tidied and rest == plan
+        ended = replace(ended, state=RunState.FAILED, failure=failure, tidied=tidied)
         pad.store.update_run(ended)
     return ended
 
@@ -338,12 +375,15 @@ async def _collect(
     return next((error for error in errors if isinstance(error, PacelineError)), None)
 
 
-async def _tidy(pad: Launchpad, plan: RunPlan) -> None:
-    """Remove the job's folder on its hosts, now that its content is here."""
+async def _tidy(pad: Launchpad, plan: RunPlan) -> bool:
+    """Remove the job's folder on its hosts, its content being here; say whether all were there."""
 
-    async def remove(host: HostPlan) -> None:
+    async def remove(host: HostPlan) -> bool:
         command = Command(argv=("rm", "-rf", "--", plan.place_on(host.host).job_folder))
-        with contextlib.suppress(TransportError):
+        try:
             await pad.links[host.host.name].run(command)
+        except TransportError:
+            return False
+        return True
 
-    await asyncio.gather(*(remove(host) for host in _active(plan)))
+    return all(await asyncio.gather(*(remove(host) for host in _active(plan))))

@@ -103,6 +103,24 @@ def test_one_lost_host_among_others_is_given_up_soon() -> None:
     assert 4 < reader.clock.monotonic() < 10
 
 
+def test_a_host_that_keeps_us_waiting_is_given_up_as_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An attempt to connect that hangs does not make the ranks of the others wait longer."""
+    monkeypatch.setattr("paceline.app.following._LOST_AFTER_S", 0.2)
+
+    class Hanging(Told):
+        async def stream(self, command: Command) -> AsyncGenerator[str, None]:
+            if len(self.asked) > 0:
+                await asyncio.sleep(60)
+            async for line in super().stream(command):
+                yield line
+
+    reader = following(Told(remote("a")), Hanging(remote("b"), [chunk(0, "one\n")]))
+    with pytest.raises(TransportError, match="lost: it does not answer any more") as caught:
+        asyncio.run(asyncio.wait_for(asyncio.to_thread(texts, reader, 1), 30))
+    assert caught.value.host == "b"
+    assert "paceline stop r" in str(caught.value.hint)
+
+
 def test_where_all_hosts_are_silent_the_network_is_waited_for() -> None:
     """A job on one host, or on hosts that are all silent, is not given up at once."""
     reader = following(Told(remote("a")))
