@@ -1,16 +1,21 @@
 """`true` on many SSH hosts: Paceline's fan-out against fabric's ThreadingGroup.
 
-python benchmarks/fanout.py [hosts] [rounds]
+python benchmarks/fanout.py [hosts] [rounds] [round trip in ms]
 
-The hosts are addresses of 127.0.0.0/8, which one server process answers for: a real key exchange,
-a real login and a real shell for each. Both clients run in a process of their own, which says its
-time from the first connection to the last result, and the most memory that it had.
+The hosts are addresses of 127.0.0.0/8, which one server process in C answers for (`sshd.c`): a
+real key exchange, a real login and a real shell for each. It is made with `cc` and libssh (Debian:
+gcc, libssh-dev). Both clients run in a process of their own, which says its time from the first
+connection to the last result, and the most memory that it had.
+
+Real hosts do not share the client's processor. These do, so that no client can be faster than
+theirs and its own processor time, divided by the cores: that bound is printed too.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -18,6 +23,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ab import conditions, in_turns, show, show_ratio
@@ -29,32 +35,6 @@ COMMAND = "true"
 def addresses(count: int) -> list[str]:
     """Return so many addresses of this machine's loopback."""
     return [f"127.1.{number // 250}.{number % 250 + 1}" for number in range(count)]
-
-
-async def serve(folder: Path) -> None:
-    """Answer at every address of the loopback; say the port, and go on until killed."""
-    import asyncssh  # noqa: PLC0415 - each process takes what it needs, and its memory is counted
-
-    async def handle(process: asyncssh.SSHServerProcess[bytes]) -> None:
-        shell = await asyncio.create_subprocess_exec(
-            "/bin/sh", "-c", process.command or "",
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
-        await process.redirect(shell.stdin, shell.stdout, shell.stderr)
-        process.exit(await shell.wait())
-
-    server = await asyncssh.listen(
-        "0.0.0.0",  # noqa: S104 - the loopback has many addresses, and all are this server's
-        0,
-        server_host_keys=[str(folder / "host_key")],
-        authorized_client_keys=str(folder / "user_key.pub"),
-        process_factory=handle,
-        encoding=None,
-        backlog=2000,
-        login_timeout=300,
-    )
-    print(server.get_port(), flush=True)
-    await asyncio.Event().wait()
 
 
 async def by_paceline(folder: Path, port: int, hosts: list[str]) -> None:
@@ -108,60 +88,98 @@ def client(who: str, folder: Path, port: int, count: int) -> None:
     print(json.dumps(said))
 
 
+@dataclass(frozen=True)
+class Servers:
+    """The servers' port, and the process that answers there."""
+
+    port: int
+    pid: int
+
+    def processor_s(self) -> float:
+        """Return the processor time of the servers and of the commands that they have run."""
+        words = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        # utime, stime, cutime and cstime are the fields 14 to 17; the rest begins with field 3.
+        return sum(int(word) for word in words[11:15]) / os.sysconf("SC_CLK_TCK")
+
+
 @contextmanager
-def serving(folder: Path) -> Iterator[int]:
-    """Start the server, and end it."""
+def serving(folder: Path, round_trip_ms: int) -> Iterator[Servers]:
+    """Make the server, start it, and end it."""
     for name in ("host_key", "user_key"):
         words = ("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name))
         subprocess.run(words, check=True)
-    argv = [sys.executable, __file__, "serve", str(folder)]
+    program, source = str(folder / "sshd"), str(Path(__file__).with_name("sshd.c"))
+    subprocess.run(("cc", "-O2", "-pthread", "-o", program, source, "-lssh"), check=True)
+    keys = (str(folder / "host_key"), str(folder / "user_key.pub"))
+    argv = (program, *keys, str(round_trip_ms))
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         try:
-            yield int(server.stdout.readline())
+            yield Servers(int(server.stdout.readline()), server.pid)
         finally:
             server.kill()
 
 
-def measure(count: int, rounds: int) -> None:
+@dataclass
+class Took:
+    """What the runs of one client took: of its own processor time, of the servers', of memory."""
+
+    client_s: list[float] = field(default_factory=list)
+    servers_s: list[float] = field(default_factory=list)
+    peak_bytes: int = 0
+
+
+def measure(count: int, rounds: int, round_trip_ms: int) -> None:
     """Measure both in turns, and print their ratio."""
-    peaks: dict[str, int] = {}
-    processor_s: dict[str, list[float]] = {"paceline": [], "fabric": []}
-    with tempfile.TemporaryDirectory() as name, serving(Path(name)) as port:
+    took = {"paceline": Took(), "fabric": Took()}
+    with tempfile.TemporaryDirectory() as name, serving(Path(name), round_trip_ms) as servers:
 
         def timed(who: str) -> float:
-            argv = [sys.executable, __file__, "client", who, name, str(port), str(count)]
+            words = ("client", who, name, str(servers.port), str(count))
+            before = servers.processor_s()
+            argv = [sys.executable, __file__, *words]
             done = subprocess.run(argv, stdout=subprocess.PIPE, check=True, text=True)
             said = json.loads(done.stdout)
-            peaks[who] = max(peaks.get(who, 0), said["peak_bytes"])
-            processor_s[who].append(said["processor_s"])
+            mine = took[who]
+            mine.peak_bytes = max(mine.peak_bytes, said["peak_bytes"])
+            mine.client_s.append(said["processor_s"])
+            mine.servers_s.append(servers.processor_s() - before)
             return float(said["seconds"])
 
         ours, theirs = in_turns(lambda: timed("paceline"), lambda: timed("fabric"), rounds)
     show(f"paceline, `{COMMAND}` on {count} hosts", ours, "s")
     show(f"fabric.ThreadingGroup, `{COMMAND}` on {count} hosts", theirs, "s")
     show_ratio("fabric / paceline (aim: at least 5)", theirs, ours)
-    # Says the same on a machine that has other work to do, where wall times do not.
-    used = {who: estimate(values) for who, values in processor_s.items()}
-    mine, fabrics = used["paceline"], used["fabric"]
-    assert mine is not None
-    assert fabrics is not None
-    show("processor time of paceline", mine, "s")
-    show("processor time of fabric", fabrics, "s")
-    show_ratio("fabric / paceline, processor time", fabrics, mine)
-    for who, peak in peaks.items():
-        print(f"{who}: at most {peak / 1e6:.0f} MB" + (" (aim: 500)" if who == "paceline" else ""))
+    show_division(took)
+
+
+def show_division(took: dict[str, Took]) -> None:
+    """Print who used the processor, which says the same on a machine that has other work to do."""
+    clients = {}
+    for who, mine in took.items():
+        client, servers = estimate(mine.client_s[1:]), estimate(mine.servers_s[1:])
+        assert client is not None
+        assert servers is not None
+        clients[who] = client
+        show(f"processor time of {who}", client, "s")
+        show(f"processor time of the hosts for {who}", servers, "s")
+        cores = len(os.sched_getaffinity(0))
+        bound_s = max(client.mean, (client.mean + servers.mean) / cores)
+        print(f"{who}: not below {bound_s:.2f} s on {cores} cores that the hosts share")
+    show_ratio("fabric / paceline, processor time", clients["fabric"], clients["paceline"])
+    for who, mine in took.items():
+        aim = " (aim: 500)" if who == "paceline" else ""
+        print(f"{who}: at most {mine.peak_bytes / 1e6:.0f} MB{aim}")
 
 
 def main() -> None:
     words = sys.argv[1:]
-    if words[:1] == ["serve"]:
-        asyncio.run(serve(Path(words[1])))
-    elif words[:1] == ["client"]:
+    if words[:1] == ["client"]:
         client(words[1], Path(words[2]), int(words[3]), int(words[4]))
     else:
         conditions()
-        measure(int(words[0]) if words else 1000, int(words[1]) if len(words) > 1 else 3)
+        given = [int(word) for word in words]
+        measure(*given, *(1000, 3, 0)[len(given) :])
 
 
 if __name__ == "__main__":

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+import contextlib
+import gc
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from paceline.errors import JobFailed, PacelineError, TransportError
@@ -15,8 +17,14 @@ OnHostLine = Callable[[str, str, str], None]
 
 _EXCERPT_LINES = 5
 _SHOWN_CHARS = 200
-# So many hosts are spoken to at once; a thousand handshakes at a time would slow each other down.
-_AT_ONCE = 64
+# So many hosts are spoken to at once. Each needs about ten round trips, so that 64 at a time would
+# leave the processor idle where the hosts are far away; and even on a machine that is ten times
+# slower so many handshakes end within the limit of time that each has.
+_AT_ONCE = 256
+# By default the collector looks after every 700 new objects, and now and then walks through all
+# that belong to open connections: a sixth of a fan-out's processor time (500 hosts, medians of
+# 4 runs in turns: 1.00 s with it, 0.86 s without). Counting references frees nearly everything.
+_NEW_OBJECTS = 50_000
 
 
 @dataclass(frozen=True)
@@ -57,7 +65,22 @@ async def run_everywhere(
                 return HostResult(name, None, error=error)
         return HostResult(name, done.exit_code, done.stdout, done.stderr)
 
-    return tuple(await asyncio.gather(*(one(name, link) for name, link in links.items())))
+    with _collecting_seldom():
+        return tuple(await asyncio.gather(*(one(name, link) for name, link in links.items())))
+
+
+@contextlib.contextmanager
+def _collecting_seldom() -> Iterator[None]:
+    """Let the garbage collector look less often; where it already does, or is off, nothing."""
+    before = gc.get_threshold()
+    if not 0 < before[0] < _NEW_OBJECTS:
+        yield
+        return
+    gc.set_threshold(_NEW_OBJECTS, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def require_success(command: Command, results: Sequence[HostResult]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 
 import pytest
 
@@ -74,3 +75,29 @@ def test_several_failures_are_all_named() -> None:
 def test_success_is_silent() -> None:
     """Nothing is raised where nothing failed."""
     require_success(Command(("true",)), [HostResult("a", 0)])
+
+
+def test_the_collector_looks_seldom_during_a_fan_out_and_as_before_after_it() -> None:
+    """Also when another fan-out begins and ends meanwhile, and when a command raises."""
+    seen: list[int] = []
+
+    async def look(_: FakeProcess) -> int:
+        seen.append(gc.get_threshold()[0])
+        if len(seen) == 1:
+            await run_everywhere(links(FakeHost(programs={"look": look})), Command(("look",)))
+            seen.append(gc.get_threshold()[0])
+        return 0
+
+    before = gc.get_threshold()
+    asyncio.run(run_everywhere(links(FakeHost(programs={"look": look})), Command(("look",))))
+    assert gc.get_threshold() == before
+    assert len(seen) == 3
+    assert all(threshold > before[0] for threshold in seen)
+    broken = FakeHost(programs={"look": _break})
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(run_everywhere(links(broken), Command(("look",))))
+    assert gc.get_threshold() == before
+
+
+async def _break(_: FakeProcess) -> int:
+    raise ZeroDivisionError

@@ -11,6 +11,7 @@ import asyncssh
 from paceline.errors import HostRefuses, TransportError
 from paceline.model.host import Host, SshAccess
 from paceline.model.spec.hostwords import host_words
+from paceline.transports.ssh.identity import identity
 from paceline.transports.ssh.jumps import Jumps, Lease
 from paceline.transports.ssh.keys import HostKeys, Judge
 from paceline.transports.ssh.way import Way, way_to
@@ -94,7 +95,7 @@ async def _attempt(
     access = host.ssh or SshAccess()
     options: dict[str, Any] = {"username": access.user, "port": access.port}
     if way.keys is not None:
-        options["client_keys"] = list(way.keys)
+        options["client_keys"] = [identity(key) for key in way.keys]
         # A key that the spec names is missed when it cannot be read; one of several is not.
         options["ignore_encrypted"] = way.keys != (access.key,)
     try:

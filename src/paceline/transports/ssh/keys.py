@@ -86,7 +86,7 @@ class Judge:
     """Judges the key of one host during one attempt to connect."""
 
     def __init__(self, keys: HostKeys, pin: str | None) -> None:
-        self._files = keys.known_files()
+        self._files = [] if pin is not None else keys.known_files()
         self._pin = pin
         self._trusted: list[asyncssh.SSHKey] = []
         self.place: str | None = None
