@@ -6,7 +6,7 @@ port is a real class that passes the same contract suite as the adapters (`tests
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,9 @@ from paceline.model.live import RunNow
 from paceline.model.plan import RunPlan, StudyPlan
 from paceline.model.record import RunRecord, RunState, StudyRecord
 from paceline.model.summary import Sample, StudyProgress
+
+LaterInput = Callable[[], Awaitable[bytes]]
+"""Called once; what it returns in the end is all the input of a command."""
 
 OnLine = Callable[[str, str], None]
 """Called with `stdout` or `stderr`, and a line of it without its end."""
@@ -43,8 +46,13 @@ class Transport(Protocol):
         """
         ...
 
-    def stream(self, command: Command) -> AsyncGenerator[str, None]:
-        """Run a command and yield the lines of its output as they come; end it when closed."""
+    def stream(
+        self, command: Command, *, stdin: LaterInput | None = None
+    ) -> AsyncGenerator[str, None]:
+        """Run a command and yield the lines of its output as they come; end it when closed.
+
+        `stdin` is asked for the command's input while the command starts already.
+        """
         ...
 
     async def put(self, source: Path, target: str, *, timeout_s: float | None = 600.0) -> None:

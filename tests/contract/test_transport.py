@@ -365,6 +365,32 @@ def test_a_stream_is_given_its_input(prove: Prove) -> None:
     prove(check)
 
 
+def test_the_input_of_a_stream_may_come_later(prove: Prove) -> None:
+    """It arrives whole; a command whose input never comes ends when its stream is closed."""
+
+    async def check(subject: Subject) -> None:
+        data = b"line\n" * 100_000
+
+        async def later() -> bytes:
+            await asyncio.sleep(0.05)
+            return data
+
+        stream = subject.transport.stream(command("cat"), stdin=later)
+        assert len([line async for line in stream]) == 100_000
+
+        async def never() -> bytes:
+            raise ConnectionError
+
+        lines = subject.transport.stream(command("cat"), stdin=never)
+        waiting = asyncio.ensure_future(lines.__anext__())
+        await asyncio.sleep(0.2)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        await lines.aclose()
+
+    prove(check)
+
+
 def test_closing_a_stream_ends_its_command(prove: Prove) -> None:
     """Lines come while the command runs; whoever has enough closes the stream, and it ends."""
     word = uuid.uuid4().hex

@@ -7,13 +7,13 @@ import contextlib
 import posixpath
 import stat
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from paceline.errors import MissingProgram, StorageError, TransportError
 from paceline.model.command import Command, Completed, render
 from paceline.model.host import Host
-from paceline.ports import OnLine
+from paceline.ports import LaterInput, OnLine
 
 Program = Callable[["FakeProcess"], Awaitable[int]]
 
@@ -114,8 +114,12 @@ class FakeTransport:
                         on_line(stream, line)
             return Completed(command, ended.result(), said["stdout"], said["stderr"])
 
-    async def stream(self, command: Command) -> AsyncGenerator[str, None]:
+    async def stream(
+        self, command: Command, *, stdin: LaterInput | None = None
+    ) -> AsyncGenerator[str, None]:
         """Yield the lines of a command's output."""
+        if stdin is not None:
+            command = replace(command, stdin=await stdin())
         async with self._process(command) as (process, ended):
             begun = b""
             async with contextlib.aclosing(_pieces(process, ended)) as pieces:

@@ -11,8 +11,8 @@ import asyncio
 import contextlib
 import json
 import secrets
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,8 @@ _ROUNDS = 3
 _TUNNEL_S = 30.0
 OnBytes = Callable[[str, int, int], None]
 """Called with a host, what it has received, and what it lacked in the beginning."""
+Wish = Callable[[], Awaitable[Mapping[str, Any]]]
+"""What a relay is told, when it is known."""
 
 
 @dataclass(frozen=True)
@@ -87,18 +89,23 @@ def _ignore(host: str, done: int, total: int) -> None:
     del host, done, total
 
 
-def relay_command(end: End, verb: str, wish: Mapping[str, Any]) -> Command:
-    """Return the command that says something to a host's relay; its secrets stay off the line."""
+def relay_command(end: End, verb: str) -> Command:
+    """Return the command that starts a host's relay; what it is told stays off the line."""
     env = {"PYTHONPATH": end.import_path} if end.import_path else {}
-    argv = (end.python, "-m", "paceline.relay", verb)
-    return Command(argv, env=env, stdin=json.dumps(wish).encode())
+    return Command((end.python, "-m", "paceline.relay", verb), env=env)
 
 
-async def _messages(
-    end: End, verb: str, wish: Mapping[str, Any]
-) -> AsyncGenerator[dict[str, Any], None]:
-    """Yield what a host's relay says; an error that it names is raised."""
-    async with contextlib.aclosing(end.link.stream(relay_command(end, verb, wish))) as lines:
+async def _messages(end: End, verb: str, wish: Wish) -> AsyncGenerator[dict[str, Any], None]:
+    """Yield what a host's relay says; an error that it names is raised.
+
+    The relay starts while we may not know yet what to tell it: half of a second, on slow hosts.
+    """
+
+    async def stdin() -> bytes:
+        return json.dumps(await wish()).encode()
+
+    stream = end.link.stream(relay_command(end, verb), stdin=stdin)
+    async with contextlib.aclosing(stream) as lines:
         async for line in lines:
             message: dict[str, Any] = json.loads(line)
             if "error" in message:
@@ -156,13 +163,20 @@ class _Broadcast:
 
     async def carry_out(self) -> tuple[Delivery, ...]:
         """Serve all hosts, and those that were passed over once more."""
-        manifest = await self._survey()
+        surveying = asyncio.ensure_future(self._survey())
+        try:
+            return await self._rounds(surveying)
+        finally:
+            surveying.cancel()
+            await asyncio.gather(surveying, return_exceptions=True)
+
+    async def _rounds(self, surveying: asyncio.Future[Manifest]) -> tuple[Delivery, ...]:
         received = dict.fromkeys(self._ends, 0)
         errors: dict[str, PacelineError] = {}
         waiting = [name for name in self._ends if not self._is_source(name)]
         source = self._source
         for _ in range(_ROUNDS):
-            takings = await self._round(manifest, waiting, source)
+            takings = await self._round(surveying, waiting, source)
             errors = {name: taking.error for name, taking in takings.items() if taking.error}
             for name, taking in takings.items():
                 received[name] += taking.received_bytes
@@ -187,47 +201,55 @@ class _Broadcast:
                 where = error.filename or self._source
                 raise StorageError(f"{where} cannot be read: {error.strerror or error}") from error
         end = self._ends[self._source.host]
-        wish = {"source": self._source.path, "leave_out": list(self._leave_out)}
+        told = {"source": self._source.path, "leave_out": list(self._leave_out)}
+
+        async def wish() -> Mapping[str, Any]:
+            return told
+
         async with contextlib.aclosing(_messages(end, "survey", wish)) as messages:
             async for message in messages:
                 return manifest_of(message["manifest"])
         raise TransportError(f"{self._source.path} could not be looked at", host=end.host.name)
 
     async def _round(
-        self, manifest: Manifest, names: Sequence[str], source: Path | HostFile
+        self, surveying: asyncio.Future[Manifest], names: Sequence[str], source: Path | HostFile
     ) -> Mapping[str, _Taking]:
-        """Let hosts take from a source and from each other; return how far each has come."""
+        """Let hosts take from a source and from each other; return how far each has come.
+
+        All relays start at once, while the source is still surveyed.
+        """
         takings = {name: _Taking(self._ends[name]) for name in names}
         for taking in takings.values():
-            taking.task = asyncio.ensure_future(self._take(taking, manifest, takings))
+            taking.task = asyncio.ensure_future(self._take(taking, surveying, takings))
         tasks = [taking.task for taking in takings.values() if taking.task is not None]
-        giving: asyncio.Future[None] | None = None
+        giving = asyncio.ensure_future(self._give(surveying, source, takings))
         try:
-            await asyncio.gather(*(taking.ready.wait() for taking in takings.values()))
-            route = [taking.peer for taking in takings.values() if taking.port is not None]
-            if route:
-                giving = asyncio.ensure_future(self._give(manifest, source, route, takings))
+            await asyncio.shield(surveying)
             await asyncio.gather(*tasks, return_exceptions=True)
-            if giving is not None:
-                await giving
+            await giving
         finally:
-            ending = [task for task in (*tasks, giving) if task is not None]
-            for task in ending:
+            for task in (*tasks, giving):
                 task.cancel()
-            await asyncio.gather(*ending, return_exceptions=True)
+            await asyncio.gather(*tasks, giving, return_exceptions=True)
         return takings
 
     async def _take(
-        self, taking: _Taking, manifest: Manifest, takings: Mapping[str, _Taking]
+        self,
+        taking: _Taking,
+        surveying: asyncio.Future[Manifest],
+        takings: Mapping[str, _Taking],
     ) -> None:
         """Follow one host that takes, to its end."""
         name = taking.end.host.name
-        wish = {
-            "target": self._targets[name],
-            "manifest": manifest.to_dict(),
-            "secret": self._secret,
-            "address": taking.end.host.peer_address,
-        }
+
+        async def wish() -> Mapping[str, Any]:
+            return {
+                "target": self._targets[name],
+                "manifest": (await asyncio.shield(surveying)).to_dict(),
+                "secret": self._secret,
+                "address": taking.end.host.peer_address,
+            }
+
         try:
             async with contextlib.aclosing(_messages(taking.end, "take", wish)) as messages:
                 async for message in messages:
@@ -254,34 +276,35 @@ class _Broadcast:
 
     async def _give(
         self,
-        manifest: Manifest,
+        surveying: asyncio.Future[Manifest],
         source: Path | HostFile,
-        route: Sequence[Peer],
         takings: Mapping[str, _Taking],
     ) -> None:
-        """Give everything to the first of a route; if even that cannot be done, end all."""
+        """Give everything to the first who lacks it; if even that cannot be done, end all."""
         try:
             if isinstance(source, Path):
-                await self._give_from_here(manifest, source, route, takings)
+                await self._give_from_here(surveying, source, takings)
             else:
-                await self._give_from_there(manifest, source, route, takings)
+                await self._give_from_there(surveying, source, takings)
         except PacelineError as error:
+            await _route(takings)  # whoever has it already has said so by then
             for taking in takings.values():
                 taking.skip(f"the source failed: {error}")
 
     async def _give_from_there(
         self,
-        manifest: Manifest,
+        surveying: asyncio.Future[Manifest],
         source: HostFile,
-        route: Sequence[Peer],
         takings: Mapping[str, _Taking],
     ) -> None:
-        wish = {
-            "source": source.path,
-            "manifest": manifest.to_dict(),
-            "secret": self._secret,
-            "route": [asdict(peer) for peer in route],
-        }
+        async def wish() -> Mapping[str, Any]:
+            return {
+                "source": source.path,
+                "manifest": (await asyncio.shield(surveying)).to_dict(),
+                "secret": self._secret,
+                "route": [peer._asdict() for peer in await _route(takings)],
+            }
+
         giving = _messages(self._ends[source.host], "give", wish)
         async with contextlib.aclosing(giving) as messages:
             async for message in messages:
@@ -290,14 +313,13 @@ class _Broadcast:
 
     async def _give_from_here(
         self,
-        manifest: Manifest,
+        surveying: asyncio.Future[Manifest],
         source: Path,
-        route: Sequence[Peer],
         takings: Mapping[str, _Taking],
     ) -> None:
         """Give in a thread, through a tunnel to the first host that takes."""
         loop = asyncio.get_running_loop()
-        stock = Stock(manifest, str(source))
+        stock = Stock(await asyncio.shield(surveying), str(source))
         stock.believe()
 
         def dial(peer: Peer) -> Any:
@@ -309,4 +331,10 @@ class _Broadcast:
             loop.call_soon_threadsafe(takings[peer.name].skip, trouble)
 
         giving = Giving(self._secret, on_skip, dial)
-        await asyncio.to_thread(giving.give, stock, route)
+        await asyncio.to_thread(giving.give, stock, await _route(takings))
+
+
+async def _route(takings: Mapping[str, _Taking]) -> list[Peer]:
+    """Return those who lack something, when all have said whether they do."""
+    await asyncio.gather(*(taking.ready.wait() for taking in takings.values()))
+    return [taking.peer for taking in takings.values() if taking.port is not None]

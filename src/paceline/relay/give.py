@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import base64
+import binascii
 import contextlib
 import json
-import secrets
+import os
 import socket
-from dataclasses import asdict, dataclass
+from typing import NamedTuple
 
 from paceline.relay import line as wire
 from paceline.relay.line import HungUp, LineFault, Peer
@@ -34,8 +34,7 @@ def dial_peer(peer: Peer) -> socket.socket:
     return wire.dial(peer.address, peer.port, _DIAL_S)
 
 
-@dataclass(frozen=True)
-class Giving:
+class Giving(NamedTuple):
     """How pieces are given: the secret, the way to a peer, who is told of peers that fail."""
 
     secret: str
@@ -87,15 +86,15 @@ class Giving:
     def _greet(self, line: socket.socket, after: Sequence[Peer]) -> bytes:
         """Prove who we are, tell the peer its own peers, and hear what it has."""
         challenge = str(wire.hear(line)["nonce"])
-        route = json.dumps([asdict(peer) for peer in after])
-        nonce = secrets.token_hex(16)
+        route = json.dumps([peer._asdict() for peer in after])
+        nonce = os.urandom(16).hex()
         shown = wire.proof(self.secret, "give", challenge, nonce, route)
         wire.say(line, {"nonce": nonce, "route": route, "proof": shown})
         answer = wire.hear(line)
         have = str(answer["have"])
         if not wire.same(answer["proof"], wire.proof(self.secret, "take", nonce, have)):
             raise LineFault("somebody else answers there")
-        return base64.b64decode(have)
+        return binascii.a2b_base64(have)
 
 
 def _in_words(error: Exception) -> str:

@@ -12,16 +12,18 @@ and what arrives is taken only if its digest is the one that the manifest names.
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import json
 import os
 import select
 import socket
 import struct
-from dataclasses import dataclass
+from typing import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
 END = 0xFFFFFFFF
@@ -39,8 +41,7 @@ class HungUp(LineFault):
     """The other end has let go; it may be spoken to again."""
 
 
-@dataclass(frozen=True)
-class Peer:
+class Peer(NamedTuple):
     """A host that takes what we have: its name, and where it listens."""
 
     name: str
@@ -97,11 +98,29 @@ def hear(line: socket.socket) -> dict[str, Any]:
 
 def receive_into(line: socket.socket, room: memoryview) -> None:
     """Fill a buffer with what arrives."""
+    for _ in arriving(line, room):
+        pass
+
+
+def receive_hashed(line: socket.socket, room: memoryview) -> str:
+    """Fill a buffer, and return the digest of what has arrived.
+
+    Each part is hashed while it is in the processor's cache and the next one is on its way.
+    """
+    digest = hashlib.sha256()
+    for part in arriving(line, room):
+        digest.update(part)
+    return digest.hexdigest()
+
+
+def arriving(line: socket.socket, room: memoryview) -> Iterator[memoryview]:
+    """Fill a buffer; yield each part of it as it has arrived."""
     done = 0
     while done < len(room):
         count = line.recv_into(room[done:])
         if not count:
             raise HungUp("it hung up")
+        yield room[done : done + count]
         done += count
 
 

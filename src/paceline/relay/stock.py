@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import shutil
 import threading
 
 from paceline.relay.manifest import Manifest, piece_is_there
@@ -70,7 +69,8 @@ class Stock:
         """Make the drafts of the files that are missing, if the disk can take them."""
         folder = os.path.dirname(self._final(0)) if self._places else self._target
         os.makedirs(folder or ".", exist_ok=True)
-        free = shutil.disk_usage(folder or ".").free
+        room = os.statvfs(folder or ".")
+        free = room.f_bavail * room.f_frsize
         if self.missing_bytes + _SPARE_BYTES > free:
             raise OSError(28, f"{self.missing_bytes} bytes are to come, and {free} are free")
         for number, file in enumerate(self.manifest.files):
@@ -79,10 +79,10 @@ class Stock:
                 with self._opened(number, os.O_RDWR | os.O_CREAT) as descriptor:
                     os.ftruncate(descriptor, file.size)
 
-    def add(self, index: int, data: memoryview) -> bool:
-        """Keep a piece that has arrived; False if it is not what it should be."""
+    def add(self, index: int, data: memoryview, digest: str) -> bool:
+        """Keep a piece that has arrived with a digest; False if it is not what it should be."""
         piece = self.pieces[index]
-        if hashlib.sha256(data).hexdigest() != piece.digest:
+        if digest != piece.digest:
             return False
         with self._changed:
             if self._have[index]:
@@ -158,7 +158,7 @@ class Stock:
     def _look_into(self, number: int, path: str) -> None:
         with contextlib.suppress(OSError), open(path, "rb", buffering=0) as file:
             for index in self._ranges[number]:
-                self._have[index] = piece_is_there(file.fileno(), self.pieces[index])
+                self._have[index] = piece_is_there(file, self.pieces[index])
 
     def _final(self, number: int) -> str:
         name = self.manifest.files[number].name

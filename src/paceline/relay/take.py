@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import base64
+import binascii
 import contextlib
 import json
-import secrets
+import os
 import socket
 import threading
 
@@ -66,14 +66,14 @@ class Taker:
             self._take_pieces(line)
 
     def _greet(self, line: socket.socket) -> list[Peer]:
-        nonce = secrets.token_hex(16)
+        nonce = os.urandom(16).hex()
         wire.say(line, {"nonce": nonce})
         message = wire.hear(line)
         theirs, route = str(message["nonce"]), str(message["route"])
         secret = self._giving.secret
         if not wire.same(message["proof"], wire.proof(secret, "give", nonce, theirs, route)):
             raise LineFault("a stranger")
-        have = base64.b64encode(self._stock.bitmap()).decode()
+        have = binascii.b2a_base64(self._stock.bitmap(), newline=False).decode()
         wire.say(line, {"have": have, "proof": wire.proof(secret, "take", theirs, have)})
         return [Peer(str(p["name"]), str(p["address"]), int(p["port"])) for p in json.loads(route)]
 
@@ -99,8 +99,8 @@ class Taker:
             if index >= len(self._stock.pieces):
                 raise LineFault(_WRONG)
             data = room[: self._stock.pieces[index].size]
-            wire.receive_into(line, data)
-            if not self._stock.add(index, data):
+            digest = wire.receive_hashed(line, data)
+            if not self._stock.add(index, data, digest):
                 raise LineFault(_WRONG)  # the peer sends it again on a new line
         if self._stock.complete:
             line.sendall(wire.DONE)

@@ -22,14 +22,17 @@ _LAST_WORDS_S = 2.0
 
 
 @contextlib.asynccontextmanager
-async def child_process(command: Command) -> AsyncIterator[ChildProcess]:
-    """Start a command in a process group of its own; end that group on the way out."""
+async def child_process(command: Command, *, feed: bool = True) -> AsyncIterator[ChildProcess]:
+    """Start a command in a process group of its own; end that group on the way out.
+
+    Without `feed`, its input is left open for `give`.
+    """
     loop = asyncio.get_running_loop()
     pipe = asyncio.subprocess.PIPE
     transport, protocol = await loop.subprocess_exec(
         lambda: _Protocol(loop),
         *command.argv,
-        stdin=asyncio.subprocess.DEVNULL if command.stdin is None else pipe,
+        stdin=asyncio.subprocess.DEVNULL if feed and command.stdin is None else pipe,
         stdout=pipe,
         stderr=pipe,
         env={**os.environ, **command.plain_env()},
@@ -38,7 +41,8 @@ async def child_process(command: Command) -> AsyncIterator[ChildProcess]:
     )
     child = ChildProcess(transport, protocol)
     try:
-        child.feed(command.stdin)
+        if feed:
+            child.feed(command.stdin)
         yield child
     finally:
         await child.end()
@@ -94,6 +98,10 @@ class ChildProcess:
         writer = cast("asyncio.WriteTransport", pipe)
         writer.write(data)
         writer.close()
+
+    async def give(self, data: bytes) -> None:
+        """Give the child its input, all of it, and no more."""
+        self.feed(data)
 
     async def exit_code(self) -> int:
         """Wait for the end; a negative code is the signal that brought it."""

@@ -14,10 +14,11 @@ from paceline.app.facts import host_facts
 from paceline.errors import MissingProgram, PacelineError, StorageError, TransportError
 from paceline.model.command import Command, Completed, render
 from paceline.model.host import Host, HostFacts
-from paceline.ports import OnLine
+from paceline.ports import LaterInput, OnLine
 from paceline.supervisor.facts import collect
 from paceline.transports.child import ChildProcess, child_process
 from paceline.transports.copying import CalledOff, Copying
+from paceline.transports.feeding import feeding
 
 _SHOWN_CHARS = 400
 _STDERR_BYTES = 4000
@@ -49,9 +50,14 @@ class LocalTransport:
                 ) from error
             return Completed(command, await child.exit_code(), out, err)
 
-    async def stream(self, command: Command) -> AsyncGenerator[str, None]:
+    async def stream(
+        self, command: Command, *, stdin: LaterInput | None = None
+    ) -> AsyncGenerator[str, None]:
         """Yield the lines of a command's output; if it fails, end with its last words."""
-        async with self._child(command) as child:
+        async with (
+            self._child(command, feed=stdin is None) as child,
+            feeding(stdin, child.give),
+        ):
             listening = asyncio.ensure_future(child.last_errors(_STDERR_BYTES))
             try:
                 async with contextlib.aclosing(child.lines()) as lines:
@@ -97,10 +103,10 @@ class LocalTransport:
         return host_facts(await asyncio.to_thread(collect))
 
     @contextlib.asynccontextmanager
-    async def _child(self, command: Command) -> AsyncIterator[ChildProcess]:
+    async def _child(self, command: Command, *, feed: bool = True) -> AsyncIterator[ChildProcess]:
         async with contextlib.AsyncExitStack() as stack:
             try:
-                child = await stack.enter_async_context(child_process(command))
+                child = await stack.enter_async_context(child_process(command, feed=feed))
             except (OSError, ValueError) as error:
                 raise self._not_started(command, error) from error
             yield child

@@ -14,6 +14,7 @@ from paceline.errors import TransportError
 from paceline.model.command import Command
 from paceline.model.host import Host, SshAccess
 from paceline.model.plan import Configuration, HostPlan, JobPlace, ProcessPlan, RunPlan
+from paceline.ports import LaterInput
 from tests.fakes.transport import FakeTransport
 
 ENDED: dict[str, object] = {"state": {"job_id": "r", "phase": "ended", "outcome": "succeeded"}}
@@ -32,8 +33,11 @@ class Told(FakeTransport):
         self.scripts = list(scripts)
         self.asked: list[tuple[str, ...]] = []
 
-    async def stream(self, command: Command) -> AsyncGenerator[str, None]:
+    async def stream(
+        self, command: Command, *, stdin: LaterInput | None = None
+    ) -> AsyncGenerator[str, None]:
         """Say the next script; each but the last breaks off at its end."""
+        del stdin
         self.asked.append(command.argv)
         if not self.scripts:
             raise TransportError("no route", host=self.host.name)
@@ -108,10 +112,12 @@ def test_a_host_that_keeps_us_waiting_is_given_up_as_soon(monkeypatch: pytest.Mo
     monkeypatch.setattr("paceline.app.following._LOST_AFTER_S", 0.2)
 
     class Hanging(Told):
-        async def stream(self, command: Command) -> AsyncGenerator[str, None]:
+        async def stream(
+            self, command: Command, *, stdin: LaterInput | None = None
+        ) -> AsyncGenerator[str, None]:
             if len(self.asked) > 0:
                 await asyncio.sleep(60)
-            async for line in super().stream(command):
+            async for line in super().stream(command, stdin=stdin):
                 yield line
 
     reader = following(Told(remote("a")), Hanging(remote("b"), [chunk(0, "one\n")]))

@@ -181,7 +181,8 @@ def test_what_an_earlier_attempt_left_is_not_sent_again(
     data = source.read_bytes()
     for index in (0, 2):
         piece = early.pieces[index]
-        assert early.add(index, memoryview(data[piece.offset : piece.offset + piece.size]))
+        part = memoryview(data[piece.offset : piece.offset + piece.size])
+        assert early.add(index, part, piece.digest)
     draft = next(tmp_path.glob(".*.part"))
     with draft.open("r+b") as file:
         file.write(b"damaged")

@@ -17,7 +17,8 @@ import asyncssh
 from paceline.errors import MissingProgram, PacelineError, StorageError, TransportError
 from paceline.model.command import Command, Completed, render
 from paceline.model.host import Host
-from paceline.ports import OnLine
+from paceline.ports import LaterInput, OnLine
+from paceline.transports.feeding import feeding
 from paceline.transports.ssh import archive, script
 from paceline.transports.ssh.connection import connect
 from paceline.transports.ssh.jumps import Jumps
@@ -63,9 +64,14 @@ class SshTransport:
 
         return await self._within(timeout_s, work(), f"`{_shown(command)}`")
 
-    async def stream(self, command: Command) -> AsyncGenerator[str, None]:
+    async def stream(
+        self, command: Command, *, stdin: LaterInput | None = None
+    ) -> AsyncGenerator[str, None]:
         """Yield the lines of a command's output; if it fails, end with its last words."""
-        async with self._process(command) as process:
+        async with (
+            self._process(command, feed=stdin is None) as process,
+            feeding(stdin, process.give),
+        ):
             listening = asyncio.ensure_future(process.last_errors(_STDERR_BYTES))
             try:
                 async with contextlib.aclosing(process.lines()) as lines:
