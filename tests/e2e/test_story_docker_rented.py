@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from tests import lab
 from tests.fakes.cifar import write_cifar
 from tests.fakes.terminal import Terminal
-from tests.fakes.tutorial import REHEARSED, ROOT, STORIES, Tutorial, chapters_of
+from tests.fakes.tutorial import REHEARSED, STORIES, Tutorial, chapters_of
 from tests.rehearsing import placement_groups, rehearsal_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.torch]
@@ -25,14 +24,10 @@ HOSTS, RANKS = 4, 8
 def tutorial(rehearsed: Terminal) -> Tutorial:
     """Return the page, read by somebody in a clone of the project, with a small data set."""
     lab.skip_without_dockerd()
-    folder = rehearsed.folder
-    for name in ("Dockerfile", ".dockerignore", "dist_dcgan.py"):
-        shutil.copy(ROOT / name, folder)
-    ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "src/paceline", folder / "src/paceline", ignore=ignored)
     # One batch for each rank, where `download: true` looks before it downloads.
-    write_cifar(folder / "cifar10", 16 * RANKS)
+    write_cifar(rehearsed.folder / "cifar10", 16 * RANKS)
     made = Tutorial(PAGE, rehearsed, REHEARSED, rented=True)
+    made.clone("Dockerfile", ".dockerignore", "dist_dcgan.py", "src/paceline")
     made.example("four-rented.yaml", {})
     return made
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -77,6 +78,16 @@ class Tutorial:
             assert old in text, f"{name} has no {old!r}"
             text = text.replace(old, new)
         self._terminal.file(f"examples/{name}", text)
+
+    def clone(self, *names: str) -> None:
+        """Let these files and folders of the project lie where the reader types."""
+        for name in names:
+            target = self._terminal.folder / name
+            if (ROOT / name).is_dir():
+                ignored = shutil.ignore_patterns("__pycache__")
+                shutil.copytree(ROOT / name, target, ignore=ignored)
+            else:
+                shutil.copy(ROOT / name, target)
 
     def type(self, beginning: str, timeout_s: float = 300.0) -> subprocess.CompletedProcess[str]:
         """Type the next command of the page, which begins like this, and wait for its end."""
