@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import socket
 import subprocess
 import uuid
@@ -322,3 +323,12 @@ def test_a_copy_that_the_host_refuses_says_why(lab: tuple[SshHost, ...], tmp_pat
         assert "mkdir" in str(caught.value)
 
     carried_out(host_noun(lab[0]), no_keys(tmp_path), look)
+
+
+def test_an_address_that_nothing_has_is_named(lab: tuple[SshHost, ...], tmp_path: Path) -> None:
+    """The system's number for it is put in words."""
+    address = f"{lab[0].address.rpartition('.')[0]}.250"
+    nobody = Host("nobody", address, address, SshAccess())
+    assert re.search(
+        "no way leads to it: no route|does not answer", str(refusal(nobody, no_keys(tmp_path)))
+    )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import socket
 from typing import Any
 
@@ -16,7 +18,8 @@ from paceline.transports.ssh.jumps import Jumps, Lease
 from paceline.transports.ssh.keys import HostKeys, Judge
 from paceline.transports.ssh.way import Way, way_to
 
-CONNECT_TIMEOUT_S = 10.0
+# A host that is missing is to be named within ten seconds, our own start included.
+CONNECT_TIMEOUT_S = 7.0
 # A host that has vanished is noticed after six seconds of silence.
 _KEEPALIVE_S = 2
 _KEEPALIVE_COUNT = 3
@@ -155,6 +158,8 @@ def _explained(error: Exception, host: Host, way: Way, judge: Judge) -> Transpor
 def _why(error: Exception, way: Way, judge: Judge) -> tuple[str, str | None]:
     if judge.refusal is not None:
         return judge.refusal, _CHANGED_HINT
+    if isinstance(error, OSError) and error.errno in _NO_WAY:
+        return f"no way leads to it: {os.strerror(error.errno).lower()}", _SILENT_HINT
     for kinds, words, hint in _REASONS:
         if isinstance(error, kinds):
             reason = getattr(error, "reason", None) or str(error) or type(error).__name__
@@ -176,6 +181,7 @@ _AGENT_HINT = "a key with a passphrase is used through an agent: `ssh-add KEY`"
 _SILENT_HINT = "is it on, is that its address, and does a firewall let us through?"
 _SERVER_HINT = "is it an SSH server, and does it let this user in?"
 _NAME_HINT = "check the spelling, or use the IP address"
+_NO_WAY = (errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EADDRNOTAVAIL)
 _REFUSED_HINT = "does sshd run there, at that port?"
 
 # The first that fits is said: the more particular before the more general.
