@@ -16,7 +16,6 @@ from paceline.rehearsal.daemon.card import Card
 from paceline.rehearsal.daemon.control import Control
 from paceline.rehearsal.daemon.faults import Faults
 from paceline.rehearsal.daemon.folder import Folder
-from paceline.rehearsal.machines.journal import Item, Journal
 from paceline.rehearsal.machines.rates import read_rate_mbit
 from paceline.rehearsal.machines.rehearsal import Rehearsal
 from paceline.supervisor import procfs
@@ -35,7 +34,6 @@ class Daemon:
         self._faults = Faults(self._rehearsal)
         self._stopping = threading.Event()
         self._answered = threading.Event()
-        Journal(folder.journal).add((Item("file", str(folder.control)),))
         self._control = Control(folder.control, self._answer)
         emulator = self._rehearsal.emulator
         self.card = Card(

@@ -162,8 +162,8 @@ def _make_folder(path: Path) -> None:
 def _launch(folder: Folder, bandwidth: str, lock: int) -> Card:
     folder.card.unlink(missing_ok=True)
     journal = Journal(folder.journal)
-    journal.add(Item("file", str(path)) for path in (folder.card, folder.log))
-    journal.add((Item("folder", str(folder.home)),))
+    files = (folder.card, folder.log, folder.control)
+    journal.add((*(Item("file", str(path)) for path in files), Item("folder", str(folder.home))))
     folder.home.mkdir(exist_ok=True)
     package = Path(__file__).resolve().parents[3]
     path = ":".join([str(package), *filter(None, [os.environ.get("PYTHONPATH")])])

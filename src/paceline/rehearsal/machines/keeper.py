@@ -51,6 +51,8 @@ class HostKeeper(Keeper):
         self._numbers = itertools.count(1)
         self._stock = Stock(ground.places.registry)
         self.on_shutdown: Callable[[str], None] = lambda _: None
+        # What whoever holds us has made for itself stays until it has ended.
+        self._of_others = frozenset(ground.journal.held())
         groups = folders_of(ground.places.control_group, ground.trees)
         ground.journal.add(
             (
@@ -177,7 +179,8 @@ class HostKeeper(Keeper):
                     server.close()
             places = tuple(self._regions.values())
             self._regions.clear()
-        clear(self._ground.journal, self._ground.journal.held())
+        journal = self._ground.journal
+        clear(journal, [item for item in journal.held() if item not in self._of_others])
         for place in places:
             place.hold.close()
 
