@@ -34,8 +34,7 @@ def main() -> None:
     hosts = options.hosts.split(",")
     keys = {"key_filename": options.key} if options.key else {}
     connections = [Connection(host, connect_kwargs=keys) for host in hosts]
-    usual = [(1, 1), *((len(hosts), nproc) for nproc in (1, 2, 4))]
-    for nodes, nproc in options.take or usual:
+    for nodes, nproc in options.take or usual(len(hosts)):
         name = f"nnode-{nodes}_nproc-{nproc}_batch_size-{options.batch_size}.csv"
         for sample in range(options.samples):
             write_env(connections[:nodes], nproc, options)
@@ -64,6 +63,11 @@ def parse() -> argparse.Namespace:
         "--arguments", default="--dataset cifar10 --dataroot ./cifar10 --num_epochs 1"
     )
     return parser.parse_args()
+
+
+def usual(hosts: int) -> list:
+    """Return the baseline, one process alone, and all hosts with more and more processes."""
+    return [(1, 1), *((hosts, nproc) for nproc in (1, 2, 4))]
 
 
 def configuration(word: str) -> tuple:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -74,6 +75,16 @@ def test_every_example_names_the_schema(example: Path) -> None:
     hint, _, schema = first.partition("$schema=")
     assert hint == "# yaml-language-server: "
     assert (example.parent / schema).is_file()
+
+
+def test_the_fabric_script_takes_what_the_study_takes() -> None:
+    """Without a word about it, its configurations are those of the spec for the same hosts."""
+    script = runpy.run_path(str(ROOT / "examples/fabric/experiment.py"))
+    spec = load_spec(ROOT / "examples/experiment.yaml")
+    planned = {
+        one.configuration for one in plan_study(spec, tuple(hosts_of(spec).values())).samples
+    }
+    assert {(one.nodes, one.procs_per_node) for one in planned} == set(script["usual"](2))
 
 
 def test_the_own_script_reports_every_iteration(tmp_path: Path) -> None:
