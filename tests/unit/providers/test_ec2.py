@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -133,3 +136,18 @@ def test_the_users_own_region(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     assert default_region() == "eu-central-1"
     monkeypatch.setenv("AWS_REGION", "sa-east-1")
     assert default_region() == "sa-east-1"
+
+
+def test_boto_is_loaded_by_one_thread_at_a_time() -> None:
+    """A fresh Python in which many threads ask at once sees no deadlock of imports."""
+    lines = (
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "from paceline.providers.ec2 import default_region\n"
+        "with ThreadPoolExecutor(8) as pool:\n"
+        "    list(pool.map(lambda _: default_region(), range(8)))\n"
+    )
+    env = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    done = subprocess.run(
+        [sys.executable, "-c", lines], env=env, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr

@@ -97,7 +97,7 @@ def default_region() -> str | None:
     named = os.environ.get("AWS_REGION")
     if named:
         return named
-    import boto3  # noqa: PLC0415 - it is heavy
-
     with translated(Request("GetRegion"), ""):
+        import boto3  # noqa: PLC0415 - loaded already
+
         return boto3.Session().region_name
