@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 CREW_VARIABLE = "PACELINE_CREW"
 SECRET_VARIABLE = "PACELINE_CREW_SECRET"  # noqa: S105 - the name, not the secret
+_LOOK_UP_S = 0.5
 _ANSWER_WITHIN_S = 20.0
 _LONGEST_CALL_BYTES = 8 << 20
 _GRACE_S = 3.0
@@ -281,9 +282,12 @@ def serve(port: int, secret: str) -> None:
         server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         server.bind(("", port))
         server.listen(64)
+        # A signal that comes just before the wait begins does not end it: it is heard after it.
+        server.settimeout(_LOOK_UP_S)
         while True:
-            caller, _ = server.accept()
-            threading.Thread(target=_answer, args=(caller, secret), daemon=True).start()
+            with contextlib.suppress(socket.timeout):
+                caller, _ = server.accept()
+                threading.Thread(target=_answer, args=(caller, secret), daemon=True).start()
 
 
 def _answer(caller: socket.socket, secret: str) -> None:
