@@ -84,4 +84,5 @@ def test_mpirun_finds_old_pythons(hosts: tuple[SshHost, ...], terminal: Terminal
     words = ("-s", "job.launcher=mpirun", "--", "printenv", "OMPI_COMM_WORLD_RANK")
     done = terminal.paceline("run", "--spec", "spec.yaml", *words)
     assert done.returncode == 0, done.stderr
-    assert sorted(done.stdout.split()) == ["0", "1"]
+    # Open MPI may have something of its own to say.
+    assert sorted(filter(str.isdigit, done.stdout.splitlines())) == ["0", "1"]
