@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ipaddress
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -31,6 +33,7 @@ def hosts_of(cluster: ClusterSpec, listed: str | None = None) -> tuple[Host, ...
 def _host(entry: Mapping[str, Any]) -> Host:
     access = SshAccess(**{name: entry[name] for name in _ACCESS if name in entry})
     address = str(entry["address"])
+    _require_address(address)
     name = str(entry.get("name") or address)
     if access.port not in (None, 22) and "name" not in entry:
         name = f"{name}:{access.port}"
@@ -41,6 +44,21 @@ def _host(entry: Mapping[str, Any]) -> Host:
         ssh=access,
         slots=entry.get("slots"),
     )
+
+
+def _require_address(address: str) -> None:
+    """Refuse what can be neither a name nor an address, before anybody is asked for it."""
+    if re.search(r"[\s,@]", address) or (":" in address and not _is_ipv6(address)):
+        raise UsageError(
+            f"{address!r} is no address", hint="write USER@ADDRESS:PORT; several with commas"
+        )
+
+
+def _is_ipv6(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address).version == 6  # noqa: PLR2004
+    except ValueError:
+        return False
 
 
 def _distinct(hosts: Iterable[Host]) -> tuple[Host, ...]:

@@ -6,7 +6,7 @@ import pytest
 
 from paceline.errors import UsageError
 from paceline.model.host import Host, SshAccess
-from paceline.model.spec import ClusterSpec
+from paceline.model.spec import ClusterSpec, load_spec
 from paceline.planning.hosts import hosts_of
 
 
@@ -49,3 +49,13 @@ def test_an_empty_list_is_refused() -> None:
     """A file without a host is named."""
     with pytest.raises(UsageError, match="h lists no host"):
         hosts_of(ClusterSpec.model_validate({"provider": "hosts", "hostfile": "h"}), "# none\n")
+
+
+@pytest.mark.parametrize("text", ["10.0.0.1 10.0.0.2", "10.0.0.1:x", "me@you@10.0.0.1", "a:b:c"])
+def test_what_can_be_no_address_is_refused_at_once(text: str) -> None:
+    """A slip of the pen is not looked up as a name; IPv6 addresses are addresses."""
+    cluster = load_spec({"cluster": {"provider": "hosts", "hosts": [text]}}).cluster
+    with pytest.raises(UsageError, match="is no address"):
+        hosts_of(cluster)
+    good = load_spec({"cluster": {"provider": "hosts", "hosts": ["fe80::1%eth0", "[::1]:22"]}})
+    assert [host.address for host in hosts_of(good.cluster)] == ["fe80::1%eth0", "::1"]
