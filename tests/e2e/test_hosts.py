@@ -244,8 +244,9 @@ def test_hosts_that_cannot_reach_each_other_are_named_before_the_start(
     assert terminal.results() == []
 
 
+@pytest.mark.parametrize("words", [("ls",), ("stop",)])
 def test_a_host_that_is_cut_off_is_named_and_the_others_stop(
-    hosts: tuple[SshHost, ...], terminal: Terminal
+    hosts: tuple[SshHost, ...], terminal: Terminal, words: tuple[str, ...]
 ) -> None:
     """A host whose link goes down fails the job by its name; once back, any look clears it up."""
     script = terminal.file("sleeper.py", SLEEPER)
@@ -261,7 +262,7 @@ def test_a_host_that_is_cut_off_is_named_and_the_others_stop(
     assert (run["state"], run["failure"]["host"]) == ("failed", hosts[1].address)
     assert f"paceline stop {run['run_id']}" in stderr
     hosts[1].plug_in()
-    terminal.paceline("ls")
+    terminal.paceline(*words)
     assert at_work(hosts[1]) == []
     assert jobs_on(hosts[1]) == []
     # What its ranks had said is not lost.

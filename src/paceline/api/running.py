@@ -206,7 +206,7 @@ def wait(run_id: str | None = None) -> RunRecord:
 def stop(run_id: str | None = None) -> RunRecord:
     """Stop a run on all its hosts, and return how it stands then."""
     store = open_store()
-    record = find_run(store, run_id, only_running=run_id is None)
+    record = _to_stop(store) if run_id is None else find_run(store, run_id)
     plan = store.plan_of(record)
 
     async def work() -> RunRecord:
@@ -222,6 +222,18 @@ def stop(run_id: str | None = None) -> RunRecord:
 
     words = "interrupted; the run may still go on"
     return complete(work(), interrupted=lambda: _not_ended(record, words))
+
+
+def _to_stop(store: RunStore) -> RunRecord:
+    """Return the newest run that goes on; else one that has left something on a host."""
+    try:
+        return find_run(store, None, only_running=True)
+    except NotFound:
+        left = (run for run in store.runs() if run.study is None and run.state.ended)
+        found = next((run for run in left if not run.tidied), None)
+        if found is None or found.state is RunState.UNREADABLE:
+            raise
+        return found
 
 
 def logs(
