@@ -8,6 +8,7 @@ Everything that is ours on a host lies below `~/.paceline` there:
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import secrets
 import shutil
@@ -16,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from paceline.errors import EnvironmentFault
+from paceline.errors import EnvironmentFault, PacelineError
 from paceline.model.command import Command
 from paceline.ports import Transport
 
@@ -96,7 +97,13 @@ async def _send(transport: Transport, package: Package, base: str) -> None:
             place = Path(folder) / "paceline" / name
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, place)
-        await transport.put(Path(folder), draft)
+        try:
+            await transport.put(Path(folder), draft)
+        except BaseException:
+            # Half a package would be one more thing on a disk that is full already.
+            with contextlib.suppress(PacelineError):
+                await transport.run(Command(("rm", "-rf", "--", draft)))
+            raise
     # Nobody ever sees half a package, and whoever comes second finds it there.
     done = await transport.run(Command(("/bin/sh", "-c", _MOVE, "sh", draft, target)))
     if not done.ok:

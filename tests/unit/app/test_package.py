@@ -12,6 +12,7 @@ import pytest
 
 import paceline
 from paceline.app.package import Package, package_of, settle_on
+from paceline.errors import StorageError
 from paceline.model.host import Host
 from paceline.transports.local import LocalTransport
 
@@ -43,6 +44,22 @@ def test_the_package_is_sent_once(at_home: AtHome, tmp_path: Path) -> None:
     assert (second.import_path, second.has_workdir) == (first.import_path, False)
     assert mark.exists()
     assert [item.name for item in home.iterdir()] == [package.folder]
+
+
+def test_a_package_that_does_not_fit_leaves_nothing(
+    at_home: AtHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a full disk, each attempt would otherwise leave one more half."""
+
+    async def cut_short(source: Path, target: str, **_: object) -> None:
+        Path(target).mkdir(parents=True)
+        (Path(target) / next(source.iterdir()).name).touch()
+        raise StorageError("No space left on device", host="h")
+
+    monkeypatch.setattr(at_home, "put", cut_short)
+    with pytest.raises(StorageError, match="No space left"):
+        asyncio.run(settle_on(at_home, package_of(ROOT), None))
+    assert list((tmp_path / "home" / ".paceline").iterdir()) == []
 
 
 def test_two_visitors_at_once_leave_one_package(at_home: AtHome, tmp_path: Path) -> None:

@@ -332,3 +332,26 @@ def test_an_address_that_nothing_has_is_named(lab: tuple[SshHost, ...], tmp_path
     assert re.search(
         "no way leads to it: no route|does not answer", str(refusal(nobody, no_keys(tmp_path)))
     )
+
+
+def test_a_full_disk_is_the_reason_that_is_named(lab: tuple[SshHost, ...], tmp_path: Path) -> None:
+    """Of all that tar says, the reader is told what helps."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for name in ("one", "two"):
+        (folder / name).write_bytes(b"x" * 3_000_000)
+    small = tmp_path / "small"
+    small.mkdir()
+    server = str(lab[0].processes()[0])
+    within = ("nsenter", "-t", server, "-m")
+    subprocess.run((*within, "mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", small), check=True)
+
+    async def look(link: SshTransport) -> None:
+        with pytest.raises(StorageError, match="No space left on device") as caught:
+            await link.put(folder, f"{small}/there")
+        assert "Free some space" in str(caught.value.hint)
+
+    try:
+        carried_out(host_noun(lab[0]), no_keys(tmp_path), look)
+    finally:
+        subprocess.run((*within, "umount", str(small)), check=True)

@@ -32,6 +32,7 @@ _SESSIONS = 8
 # A host that could not be reached a moment ago is not waited for again.
 _REMEMBER_FAILURE_S = 5.0
 _CHANGED_WHILE_READ = ("file changed as we read it", "File removed before we read it")
+_NO_NEWS = "Exiting with failure status"
 T = TypeVar("T")
 
 
@@ -226,8 +227,11 @@ class SshTransport:
         harmless = lines and all(line.endswith(_CHANGED_WHILE_READ) for line in lines)
         if code == 0 or (code == 1 and harmless):
             return
-        said = lines[-1] if lines else f"exit code {code}"
-        full = "No space left" in errors or "quota" in errors
+        full = any(word in errors for word in ("No space left", "quota", "Wrote only"))
+        # tar ends with words that say no more than that it has failed.
+        telling = [line for line in lines if _NO_NEWS not in line] or lines
+        said = telling[-1] if telling else f"exit code {code}"
+        said = "No space left on device" if full and "quota" not in said else said
         raise StorageError(
             f"{path} cannot be copied: {said}",
             host=self._host.name,
