@@ -98,15 +98,18 @@ def test_a_rank_that_fails_is_named(pair: Path) -> None:
 def test_one_failure_ends_all(pair: Path) -> None:
     """A rank that would go on for long ends with the one that fails."""
     (pair / "x.py").write_text(
-        "import os, time\nif os.environ['RANK'] == '0': raise SystemExit(3)\n"
-        "open('pid', 'w').write(str(os.getpid()))\ntime.sleep(600)\n"
+        "import os, time\n"
+        "if os.environ['RANK'] == '0':\n"
+        "    while not os.path.exists('../there/pid'): time.sleep(0.02)\n"
+        "    raise SystemExit(3)\n"
+        "open('draft', 'w').write(str(os.getpid()))\n"
+        "os.rename('draft', 'pid')\ntime.sleep(600)\n"
     )
     with pytest.raises(RanksFailed, match="rank 0 ended with exit code 3"):
         crew.run("x.py")
-    written = pair.parent / "there" / "pid"
+    pid = (pair.parent / "there" / "pid").read_text()
     deadline = time.monotonic() + 30
-    # It may have been ended before it could write its number down.
-    while written.exists() and (pid := written.read_text()) and Path("/proc", pid).exists():
+    while Path("/proc", pid).exists():
         assert time.monotonic() < deadline
         time.sleep(0.05)
 
