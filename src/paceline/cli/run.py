@@ -7,6 +7,7 @@ from typing import Annotated, Optional
 import typer
 
 from paceline.cli import options, show
+from paceline.errors import UsageError
 
 
 def register(app: typer.Typer) -> None:
@@ -40,6 +41,7 @@ def run(
     from paceline.cli.render_run import show_run
     from paceline.cli.renting import Lines
 
+    _refuse_a_spec(command[0])
     words = options.overrides(
         sets,
         name=name,
@@ -61,3 +63,12 @@ def run(
     )
     show_run(record, as_json=json, detached=detach)
     listen.settle()
+
+
+def _refuse_a_spec(program: str) -> None:
+    """Other verbs take the spec as their first word; here it would be run, on this machine."""
+    if program.endswith((".yaml", ".yml")):
+        raise UsageError(
+            f"{program} is a spec, and no program",
+            hint=f"paceline run --spec {program} -- COMMAND",
+        )

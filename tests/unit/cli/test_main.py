@@ -86,6 +86,13 @@ def test_wrong_words_exit_with_two(words: tuple[str, ...]) -> None:
     assert "Traceback" not in done.stderr
 
 
+def test_a_spec_is_no_command() -> None:
+    """Whoever puts the spec where other verbs have it is told where `run` wants it."""
+    done = run_main("run", "spec.yaml", "--", "true")
+    assert done.returncode == 2
+    assert "paceline run --spec spec.yaml -- COMMAND" in done.stderr
+
+
 def test_an_error_is_said_with_its_hint(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
