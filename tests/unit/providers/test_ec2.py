@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import subprocess
-import sys
-from collections.abc import Iterator
+import importlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -138,16 +140,41 @@ def test_the_users_own_region(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     assert default_region() == "sa-east-1"
 
 
-def test_boto_is_loaded_by_one_thread_at_a_time() -> None:
-    """A fresh Python in which many threads ask at once sees no deadlock of imports."""
-    lines = (
-        "from concurrent.futures import ThreadPoolExecutor\n"
-        "from paceline.providers.ec2 import default_region\n"
-        "with ThreadPoolExecutor(8) as pool:\n"
-        "    list(pool.map(lambda _: default_region(), range(8)))\n"
-    )
-    env = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
-    done = subprocess.run(
-        [sys.executable, "-c", lines], env=env, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+def ask_for_the_endpoint() -> object:
+    """Have a new client made, as the first request of a verb does."""
+    return asyncio.run(Ec2Cloud("us-east-1").endpoint())
+
+
+@pytest.mark.parametrize("way", [default_region, ask_for_the_endpoint])
+def test_boto_is_loaded_by_one_thread_at_a_time(
+    way: Callable[[], object], emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Threads that ask at once import its parts in turns: at once, each may wait for another's."""
+    monkeypatch.delenv("AWS_REGION", raising=False)
+    really, count, threads = importlib.import_module, threading.Lock(), 4
+    entries: list[int] = []
+    inside = 0
+
+    def slowly(name: str, package: str | None = None) -> ModuleType:
+        nonlocal inside
+        with count:
+            inside += 1
+            entries.append(inside)
+        # Time enough for all the others to come in, too, if nothing keeps them out.
+        time.sleep(0.05)
+        with count:
+            inside -= 1
+        return really(name, package)
+
+    together = threading.Barrier(threads)
+
+    def go(_: int) -> None:
+        together.wait()
+        way()
+
+    with monkeypatch.context() as patch, ThreadPoolExecutor(threads) as pool:
+        patch.setattr(importlib, "import_module", slowly)
+        list(pool.map(go, range(threads)))
+    assert len(entries) >= threads
+    assert set(entries) == {1}
+    del emulator
