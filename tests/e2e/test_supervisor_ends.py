@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -116,6 +117,82 @@ def test_a_rank_may_take_its_leave(job: SupervisedJob) -> None:
     assert state.outcome == "stopped"
     assert state.processes["rank-0"].exit_code == 0
     assert "saved 42" in job.log("rank-0")
+
+
+LISTENING = {
+    "handler": "signal.signal(signal.SIGTERM, lambda *_: save())\n{ready}\nsignal.pause()\n",
+    "sigwait": (
+        "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])\n{ready}\n"
+        "signal.sigwait([signal.SIGTERM]); save()\n"
+    ),
+}
+# Longer than a rank that is deaf may take.
+SAVES = """\
+import os, signal, sys, time
+def save():
+    time.sleep(2.5)
+    open(os.environ['PACELINE_OUT'] + '/saved-' + os.environ[{name!r}], 'w').close()
+    sys.exit(143)
+{listens}
+"""
+
+
+def ranks_of(*argvs: tuple[str, ...]) -> list[JobProcess]:
+    """Return processes that carry the variables of ranks, as all launchers give them."""
+    return [
+        JobProcess(f"rank-{rank}", argv, env={"RANK": str(rank)}, ranks=(rank,))
+        for rank, argv in enumerate(argvs)
+    ]
+
+
+@pytest.mark.parametrize("ending", ["stop", "crash"])
+def test_a_deaf_rank_is_not_waited_for(job: SupervisedJob, ending: str) -> None:
+    """A rank that ignores SIGTERM is killed soon, however long the grace of the others is."""
+    deaf = python(f"{STUBBORN} time.sleep(1000)")
+    other = FOREVER if ending == "stop" else shell("sleep 3; exit 1")
+    job.write_processes(*ranks_of(deaf, other), grace_s=1000.0)
+    job.start()
+    job.said("rank-0", "deaf")
+    state = job.stop() if ending == "stop" else job.ended()
+    assert state.outcome == ("stopped" if ending == "stop" else "failed")
+    assert state.processes["rank-0"].exit_code == -signal.SIGKILL
+    assert job.alive() == []
+
+
+@pytest.mark.parametrize("way", LISTENING)
+def test_a_rank_that_listens_has_the_whole_grace(job: SupervisedJob, way: str) -> None:
+    """Whoever heeds SIGTERM may save for as long as the grace says; a deaf one may not."""
+    listens = LISTENING[way].format(ready="print('ready', flush=True)")
+    saver = python(SAVES.format(name="RANK", listens=listens))
+    deaf = python(f"{STUBBORN} time.sleep(1000)")
+    job.write_processes(*ranks_of(saver, deaf), grace_s=50.0)
+    job.start()
+    job.said("rank-0", "ready")
+    job.said("rank-1", "deaf")
+    state = job.stop()
+    assert (job.path / "out" / "saved-0").exists()
+    assert state.processes["rank-0"].exit_code == 143
+    assert state.processes["rank-1"].exit_code == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("kind", ["saving", "deaf"])
+def test_ranks_of_open_mpi_have_the_same_grace(job: SupervisedJob, kind: str) -> None:
+    """Ranks under mpirun can save what they have, though mpirun itself would kill them sooner."""
+    if shutil.which("mpirun") is None:
+        pytest.skip("Open MPI is not installed")
+    listens = LISTENING["handler"].format(ready="os.write(1, b'ready\\n')")
+    code = SAVES.format(name="OMPI_COMM_WORLD_RANK", listens=listens)
+    if kind == "deaf":
+        code = f"{STUBBORN} import os; os.write(1, b'ready\\n'); time.sleep(1000)"
+    words = ("mpirun", "-np", "2", "--host", "127.0.0.1:2", "--bind-to", "none", *python(code))
+    env = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    job.write_processes(JobProcess("mpirun", words, env=env, ranks=(0, 1)), grace_s=50.0)
+    job.start()
+    until(lambda: job.log("mpirun").count("ready") == 2, "both ranks")
+    assert job.stop().outcome == "stopped"
+    saved = sorted(path.name for path in (job.path / "out").iterdir())
+    assert saved == (["saved-0", "saved-1"] if kind == "saving" else [])
+    assert job.alive() == []
 
 
 def test_an_impatient_stop_overrules_the_job(job: SupervisedJob) -> None:

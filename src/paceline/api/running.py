@@ -203,8 +203,11 @@ def wait(run_id: str | None = None) -> RunRecord:
     return complete(work(), interrupted=lambda: _only_waited(record))
 
 
-def stop(run_id: str | None = None) -> RunRecord:
-    """Stop a run on all its hosts, and return how it stands then."""
+def stop(run_id: str | None = None, *, grace_s: float | None = None) -> RunRecord:
+    """Stop a run on all its hosts, and return how it stands then.
+
+    `grace_s` is how long ranks that handle SIGTERM may take to save what they have; None is 10 s.
+    """
     store = open_store()
     record = _to_stop(store) if run_id is None else find_run(store, run_id)
     plan = store.plan_of(record)
@@ -214,11 +217,7 @@ def stop(run_id: str | None = None) -> RunRecord:
             if record.state.ended:
                 # A host that was lost when the run ended may be back, with its ranks still on it.
                 return await end_leftovers(pad, plan, record)
-            try:
-                now = await refresh_run(pad, plan, record)
-            except TransportError:  # the other hosts are stopped all the same
-                now = record
-            return now if now.state.ended else await stop_run(pad, plan, now)
+            return await stop_run(pad, plan, record, grace_s=grace_s)
 
     words = "interrupted; the run may still go on"
     return complete(work(), interrupted=lambda: _not_ended(record, words))

@@ -16,6 +16,7 @@ from paceline.ports import Transport
 from paceline.supervisor.job import JOB_FILE, Job, JobProcess, JobState
 
 _CONFLICT_EXIT = 7
+_STOPS_WITHIN_S = 120.0
 ACTIVE = "active"
 
 
@@ -86,10 +87,17 @@ async def job_status(transport: Transport, plan: RunPlan) -> JobState | None:
         return None
 
 
-async def stop_job(transport: Transport, plan: RunPlan) -> JobState:
-    """End the job on a host, gently and then not, and return where it stands then."""
-    command = supervisor_command(plan.place_on(transport.host), "stop")
-    return _state_of(await transport.run(command, timeout_s=120.0), transport)
+async def stop_job(
+    transport: Transport, plan: RunPlan, *, grace_s: float | None = None
+) -> JobState:
+    """End the job on a host, gently and then not, and return where it stands then.
+
+    `grace_s` is how long ranks that handle SIGTERM may take; None means the job's own.
+    """
+    words = () if grace_s is None else ("--grace", f"{grace_s:g}")
+    command = supervisor_command(plan.place_on(transport.host), "stop", *words)
+    patience_s = _STOPS_WITHIN_S + (grace_s or 0.0)
+    return _state_of(await transport.run(command, timeout_s=patience_s), transport)
 
 
 async def follow_job(

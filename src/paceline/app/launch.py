@@ -86,9 +86,14 @@ async def finish_run(
         return await _uncut(_settle(pad, plan, record, states))
 
 
-async def stop_run(pad: Launchpad, plan: RunPlan, record: RunRecord) -> RunRecord:
-    """Stop a run on all its hosts and return how it stands then."""
-    states = await _stop_everywhere(pad, plan)
+async def stop_run(
+    pad: Launchpad, plan: RunPlan, record: RunRecord, *, grace_s: float | None = None
+) -> RunRecord:
+    """Stop a run on all its hosts and return how it stands then.
+
+    Nobody is asked first how the run stands: one that has ended keeps its outcome.
+    """
+    states = await _stop_everywhere(pad, plan, grace_s)
     return await _settle_once(pad, plan, record, states)
 
 
@@ -318,11 +323,14 @@ def _active(plan: RunPlan) -> tuple[HostPlan, ...]:
     return tuple(host for host in plan.hosts if host.processes)
 
 
-async def _stop_everywhere(pad: Launchpad, plan: RunPlan) -> Mapping[str, JobState]:
+async def _stop_everywhere(
+    pad: Launchpad, plan: RunPlan, grace_s: float | None = None
+) -> Mapping[str, JobState]:
     """Stop the job on every host; a host that cannot be reached does not spare the others."""
     hosts = _active(plan)
     results = await asyncio.gather(
-        *(stop_job(pad.links[host.host.name], plan) for host in hosts), return_exceptions=True
+        *(stop_job(pad.links[host.host.name], plan, grace_s=grace_s) for host in hosts),
+        return_exceptions=True,
     )
     return {
         host.host.name: result

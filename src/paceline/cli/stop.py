@@ -23,9 +23,22 @@ def stop(
         Optional[str],
         typer.Option("--cluster", metavar="NAME", help="Switch a rented cluster off instead."),
     ] = None,
+    grace: Annotated[
+        Optional[float],
+        typer.Option(
+            "--grace",
+            metavar="SECONDS",
+            min=0.0,
+            help="How long ranks that handle SIGTERM may take to save what they have.",
+            show_default="10",
+        ),
+    ] = None,
     json: options.Json = False,
 ) -> None:
     """Stop a run on all its hosts; what it has written is kept.
+
+    Ranks are asked with SIGTERM. Those that have a handler for it may take their time to save
+    what they have; those that ignore it are ended after a second.
 
     With --cluster, switch the hosts of a rented cluster off: they then cost nothing but their
     disks, until `paceline start` or `paceline down`.
@@ -35,7 +48,7 @@ def stop(
     if cluster is not None:
         _switch_off(cluster, run_id, as_json=json)
         return
-    record = api.stop(run_id)
+    record = api.stop(run_id, grace_s=grace)
     if json:
         show.out_json(record)
     else:

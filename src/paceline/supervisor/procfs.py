@@ -116,6 +116,16 @@ def environment_of(pid: int) -> set[bytes]:
         return set()
 
 
+def in_signal_set(pid: int, signum: int, *sets: bytes) -> bool:
+    """Whether a signal is in one of these sets of a process, such as the caught ones, `SigCgt`."""
+    with contextlib.suppress(OSError, ValueError), open(f"/proc/{pid}/status", "rb") as file:
+        for line in file:
+            name, _, mask = line.partition(b":")
+            if name in sets and int(mask, 16) >> (signum - 1) & 1:
+                return True
+    return False
+
+
 def send(entry: ProcessEntry, signum: int) -> bool:
     """Send a signal to exactly this process; False if it is gone."""
     with contextlib.ExitStack() as stack:

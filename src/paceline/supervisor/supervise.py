@@ -37,6 +37,7 @@ from paceline.supervisor.job import (
     JobState,
     ProcessState,
 )
+from paceline.supervisor.parting import Parting
 from paceline.supervisor.pulse import Pulse
 from paceline.supervisor.spawn import Prctl, Program, StartFailure, exit_code_of, spawn
 from paceline.supervisor.stacks import dump, rank_processes
@@ -77,7 +78,7 @@ class Supervisor:
         self._prctl = prctl
         self._names: dict[int, str] = {}
         self._course = Course(frozenset())
-        self._asked: set[tuple[int, str]] = set()
+        self._parting = Parting()
         self._endings_begun = False
         self._first_started: float | None = None
         self._last_ended: float | None = None
@@ -271,25 +272,17 @@ class Supervisor:
         return now - self._seen_at > 1.5 * _LONGEST_WAIT_S
 
     def _end_what_must_end(self) -> None:
-        """Ask the job's processes first; what they leave behind is asked when they are gone.
-
-        A launcher or a rank looks after its own children while it can: it may be writing a
-        checkpoint with their help.
-        """
-        course = self._course
+        """Ask what still lives to end, and kill what has had its time."""
+        course, now = self._course, time.monotonic()
         if not course.ending:
             return
-        if course.must_kill(time.monotonic()):
+        if course.must_kill(now):
             self._end_elsewhere(again=False)
             for entry in procfs.descendants(os.getpid()):
                 procfs.send(entry, signal.SIGKILL)
             return
-        for entry in procfs.descendants(os.getpid()):
-            identity = (entry.pid, entry.started)
-            ours = entry.pid in self._names
-            if identity not in self._asked and (ours or not course.running):
-                self._asked.add(identity)
-                procfs.send(entry, signal.SIGTERM)
+        own = self._names if course.running else ()
+        self._parting.go_on(procfs.descendants(os.getpid()), own, now)
 
     def _end_elsewhere(self, *, again: bool) -> None:
         """End what runs out of our reach; a client that is killed leaves its container behind."""
