@@ -197,10 +197,22 @@ static_checks() {
     check imports .venv/bin/lint-imports
 }
 
-run_tests() { .venv/bin/pytest "$@" || failed+=(tests); }
+run_pytest() { # in a place of its own: pytest's usual one is swept by every run, and may hold mounts
+    local place code=0
+    place=$(mktemp -d "${TMPDIR:-/tmp}/paceline-XXXXXX")
+    .venv/bin/pytest --basetemp "$place" "$@" || code=$?
+    if [[ $code != 0 ]]; then
+        say "the files of these tests are in $place"
+    elif ! rm -rf -- "$place"; then
+        say "this could not be removed: $place"
+    fi
+    return "$code"
+}
+
+run_tests() { run_pytest "$@" || failed+=(tests); }
 
 run_tests_twice() { # what fails beside others is tried once more, alone, and said either way
-    .venv/bin/pytest "$@" && return
+    run_pytest "$@" && return
     say 'some tests failed (see above); each of them once more, alone:'
     run_tests "$@" -n 0 --last-failed --last-failed-no-failures none -rA -q
 }
