@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from paceline import api
+from paceline.app.observers import Nobody
+from paceline.errors import NotFound
 from tests.fakes.terminal import Terminal, wait_until
 
 pytestmark = pytest.mark.e2e
@@ -99,6 +102,28 @@ def test_looking_at_what_nobody_works_on_ends(terminal: Terminal) -> None:
     seen = terminal.paceline("watch", "seen")
     assert seen.returncode == 0, seen.stderr
     assert "nobody is at work on it" in seen.stderr
+
+
+def test_a_study_that_was_just_begun_is_waited_for(terminal: Terminal) -> None:
+    """Whoever looks before the study is written down is told to wait, and sees it then."""
+    begin(terminal).touch()
+    eye = terminal.start("watch", "seen")
+    assert eye.stderr is not None
+    assert "there is no seen yet" in eye.stderr.readline()
+    assert terminal.paceline("study", "spec.yaml").returncode == 0
+    said, errors = eye.communicate(timeout=120)
+    assert eye.returncode == 0, errors
+    assert "seen is complete" in errors
+    assert "study seen: 2 samples" in said
+
+
+def test_a_name_that_never_comes_is_not_found(terminal: Terminal) -> None:
+    """When patience is over, the words say that there is no such thing."""
+    with pytest.raises(NotFound, match="nobody"):
+        api.watch(
+            "nobody", results=terminal.folder / "paceline-results",
+            observer=Nobody(), patience_s=0.6,
+        )  # fmt: skip
 
 
 def test_there_may_be_nothing_to_see(terminal: Terminal) -> None:

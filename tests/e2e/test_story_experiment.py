@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
-import signal
 import sys
 from pathlib import Path
 
@@ -12,7 +10,7 @@ import pytest
 
 from paceline.rehearsal.hosts import SshHost
 from tests.fakes.cifar import write_cifar
-from tests.fakes.terminal import Terminal, wait_until
+from tests.fakes.terminal import Terminal
 from tests.fakes.tutorial import Tutorial
 
 pytestmark = [pytest.mark.e2e, pytest.mark.torch]
@@ -48,7 +46,7 @@ def test_the_experiment_script(tutorial: Tutorial, terminal: Terminal) -> None:
     planned = tutorial.see("paceline plan")
     assert "4 configurations" in planned
     assert "--node-rank 1 --nproc-per-node 4" in planned
-    close_the_terminal_after(tutorial, terminal)
+    tutorial.hang_up(tutorial.begin("nohup paceline study"))
     assert "[4/4]" in tutorial.see("paceline watch")
     report = tutorial.see("paceline report")
     assert [line[:5] for line in report.splitlines() if line[1:4] == " x "] == [
@@ -65,15 +63,6 @@ def test_the_experiment_script(tutorial: Tutorial, terminal: Terminal) -> None:
     tutorial.expect_end()
     for nodes, procs in CONFIGURATIONS:
         expect_the_old_form(terminal.folder / "paceline-results/experiment", nodes, procs)
-
-
-def close_the_terminal_after(tutorial: Tutorial, terminal: Terminal) -> None:
-    """Type the line with `nohup`, and hang up once the study goes on."""
-    shell = tutorial.begin("nohup paceline study")
-    wait_until((terminal.folder / "paceline-results/experiment/plan.json").exists)
-    shell.communicate(timeout=60)
-    assert shell.returncode == 0
-    os.killpg(shell.pid, signal.SIGHUP)
 
 
 def expect_the_old_form(folder: Path, nodes: int, procs: int) -> None:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import shutil
-import signal
 from pathlib import Path
 
 import pytest
 
 from tests import lab
 from tests.fakes.cifar import write_cifar
-from tests.fakes.terminal import Terminal, wait_until
+from tests.fakes.terminal import Terminal
 from tests.fakes.tutorial import REHEARSED, ROOT, Tutorial
 from tests.rehearsing import until
 
@@ -70,10 +68,7 @@ def test_the_experiment_on_rented_machines(tutorial: Tutorial, rehearsed: Termin
 def take_the_study(tutorial: Tutorial, rehearsed: Terminal) -> None:
     """Type the line with `nohup`, hang up, watch, and look at what was left."""
     folder = rehearsed.folder / "paceline-results" / STUDY
-    shell = tutorial.begin("nohup paceline study")
-    wait_until((folder / "plan.json").exists)
-    shell.communicate(timeout=60)
-    os.killpg(shell.pid, signal.SIGHUP)
+    tutorial.hang_up(tutorial.begin("nohup paceline study"))
     assert "[4/4]" in tutorial.see("paceline watch", timeout_s=600)
     report = tutorial.see("paceline report")
     assert [line[:5] for line in report.splitlines() if line[1:4] == " x "] == [

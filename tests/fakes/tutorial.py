@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.fakes.terminal import Terminal
+from tests.fakes.terminal import Terminal, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 STORIES = ROOT / "docs" / "stories"
@@ -42,6 +44,17 @@ def chapters_of(page: Path) -> dict[str, list[str]]:
             found.append(line.removeprefix(_PROMPT).rstrip())
             going_on = line.endswith(_MORE)
     return chapters
+
+
+def _hears_no_hangup(group: int) -> bool:
+    """Whether a group has processes, and all of them ignore SIGHUP."""
+    ignored = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if int((folder / "stat").read_text().rpartition(")")[2].split()[2]) == group:
+                status = (folder / "status").read_text()
+                ignored.append(int(status.partition("SigIgn:")[2].split()[0], 16) & 1)
+    return bool(ignored) and all(ignored)
 
 
 class Tutorial:
@@ -110,6 +123,13 @@ class Tutorial:
             cwd=self._terminal.folder, env=self._env(), stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
+
+    def hang_up(self, shell: subprocess.Popen[bytes]) -> None:
+        """Close the terminal of a shell that has begun something with `nohup`."""
+        shell.communicate(timeout=60)
+        assert shell.returncode == 0
+        wait_until(lambda: _hears_no_hangup(shell.pid))
+        os.killpg(shell.pid, signal.SIGHUP)
 
     def see(self, beginning: str, timeout_s: float = 300.0) -> str:
         """Type the next command, which must succeed, and return what it prints."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
@@ -16,23 +18,55 @@ from paceline.model.plan import RunPlan
 from paceline.model.record import RunRecord, RunState, StudyRecord
 from paceline.ports import RunStore, StudyObserver
 
+# A study that was begun a moment ago looks at its hosts before it is written down.
+PATIENCE_S = 120.0
+_LOOK_EVERY_S = 0.5
+
 
 def watch(
-    name: str | None = None, *, results: Path | str | None = None, observer: StudyObserver
+    name: str | None = None,
+    *,
+    results: Path | str | None = None,
+    observer: StudyObserver,
+    on_wait: Callable[[str], None] | None = None,
+    patience_s: float = PATIENCE_S,
 ) -> str:
     """Show a study or a run to an observer while it goes on; return in words how it stands then.
 
-    Without a name, it is what goes on now, the newest first. Nothing is touched: whoever carries
-    the study out does not notice.
+    Without a name, it is what goes on now, the newest first. A name that nothing has yet is
+    waited for, since a study looks at its hosts first; `on_wait` is told so. Nothing is touched:
+    whoever carries the study out does not notice.
     """
     store = open_store(results)
-    found = _find(store, name)
-    work = (
-        _watch_study(store, found, observer)
-        if isinstance(found, StudyRecord)
-        else _watch_run(store, found, observer)
+
+    async def work() -> str:
+        found = await _await(store, name, on_wait, patience_s)
+        if isinstance(found, StudyRecord):
+            return await _watch_study(store, found, observer)
+        return await _watch_run(store, found, observer)
+
+    return complete(
+        work(), interrupted=lambda: Interrupted("stopped looking; what goes on goes on")
     )
-    return complete(work, interrupted=lambda: Interrupted("stopped looking; what goes on goes on"))
+
+
+async def _await(
+    store: RunStore, name: str | None, on_wait: Callable[[str], None] | None, patience_s: float
+) -> StudyRecord | RunRecord:
+    """Return what has a name, as soon as something has it; NotFound when patience is over."""
+    clock = SystemClock()
+    until = clock.monotonic() + patience_s
+    told = False
+    while True:
+        try:
+            return _find(store, name)
+        except NotFound:
+            if name is None or clock.monotonic() >= until:
+                raise
+        if on_wait is not None and not told:
+            on_wait(f"there is no {name} yet; waiting up to {patience_s:g} s for it to begin")
+            told = True
+        await asyncio.sleep(_LOOK_EVERY_S)
 
 
 def _find(store: RunStore, name: str | None) -> StudyRecord | RunRecord:

@@ -27,10 +27,11 @@ def watch(
     """Show a study or a run while it goes on, from any terminal.
 
     Each rank, the table so far, the time and the money that are left.
+    A name that nothing has yet is waited for, two minutes at most.
     """
     from paceline import api
     from paceline.cli.live import onlooker
 
     with onlooker() as watcher:
-        how = api.watch(name, results=results, observer=watcher)
+        how = api.watch(name, results=results, observer=watcher, on_wait=show.say)
     show.say(how)
