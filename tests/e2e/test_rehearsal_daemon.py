@@ -33,6 +33,7 @@ from paceline.supervisor import procfs
 from tests.rehearsing import UBUNTU, Client, client, skip_unless_possible, until
 
 pytestmark = pytest.mark.e2e
+MANUAL = Path(__file__).resolve().parents[2] / "docs/rehearsal.md"
 
 
 @pytest.fixture
@@ -111,20 +112,41 @@ def test_after_kill_nine_nothing_is_left(home: Path) -> None:
 
 
 def test_started_and_stopped_again_and_again(home: Path) -> None:
-    """Nothing piles up: with a machine, without, after kill -9, and none has another's letters."""
+    """Ten times nothing is left: with a machine, without, after kill -9; none has old letters."""
     folder = Folder(home / "rehearsal")
     seen = set()
-    for turn in range(3):
+    for turn in range(10):
         card, new = start(folder, "1gbit")
         assert new
         if turn == 0:
             launched(card, 1)
-        if turn == 1:
+        if turn in (1, 5, 8):
             os.kill(card.pid, signal.SIGKILL)
         assert stop(folder)
         assert leaves_of(card.letters, home) == []
         seen.add(card.letters)
-    assert len(seen) == 3
+    assert len(seen) == 10
+
+
+def test_the_manual_s_lines_work_as_typed(home: Path) -> None:
+    """Under sudo, whose search path has no venv, the first and the last line find Paceline."""
+    lines = [line for line in MANUAL.read_text().splitlines() if line.startswith("sudo -E ")]
+    programs = Path(sys.executable).parent
+    if programs.name != "bin" or not (programs / "paceline").exists():
+        pytest.fail("the tests run in an environment in which paceline is installed")
+    env = {**os.environ, "PACELINE_HOME": str(home), "PATH": f"{programs}:{os.environ['PATH']}"}
+
+    def type_it(line: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["bash", "-c", line], env=env, cwd=home,
+            capture_output=True, text=True, timeout=180, check=False,
+        )  # fmt: skip
+
+    assert str(programs) not in type_it("sudo -E printenv PATH").stdout.split(":")
+    for line in (lines[0], lines[-1]):
+        done = type_it(line)
+        assert done.returncode == 0, done.stderr
+    assert "none left" in done.stdout
 
 
 @pytest.mark.parametrize("sign", ["lock", "base", "control.sock"])

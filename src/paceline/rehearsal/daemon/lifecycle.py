@@ -34,6 +34,8 @@ _PROGRAMS = {
     "ssh-keygen": "openssh-client", "sudo": "sudo", "sysctl": "procps", "unshare": "util-linux",
     "nsenter": "util-linux", "cp": "coreutils",
 }  # fmt: skip
+# sudo has a search path of its own, in which the environment that Paceline lives in is not.
+_AS_ROOT = 'sudo -E env "PATH=$PATH" paceline'
 _MODULES = ("moto", "flask", "flask_cors")
 
 
@@ -50,7 +52,7 @@ def require_rehearsal() -> None:
     if os.geteuid() != 0:
         raise EnvironmentFault(
             "a rehearsal makes machines on this one, and needs root for it",
-            hint="sudo -E paceline rehearsal start; the verbs with --rehearse then need sudo too",
+            hint=f"{_AS_ROOT} rehearsal start; the verbs with --rehearse then need sudo too",
         )
     missing = {
         package for name, package in _PROGRAMS.items() if shutil.which(name, path=_SEARCH) is None
@@ -110,7 +112,7 @@ def _require_root(folder: Folder) -> None:
     """Say whose a rehearsal is; whoever else looks sees none."""
     if folder.path.exists() and os.geteuid() != 0:
         raise EnvironmentFault(
-            "the rehearsal here belongs to root, who started it", hint="sudo -E paceline …"
+            "the rehearsal here belongs to root, who started it", hint=f"{_AS_ROOT} …"
         )
 
 
