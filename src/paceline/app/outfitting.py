@@ -11,9 +11,11 @@ from paceline.errors import EnvironmentFault
 from paceline.model.command import Command, Completed, render
 from paceline.model.spec import Spec
 from paceline.planning.engine_setup import engine_facts, install_engine, look_for_engine
+from paceline.planning.settling import settle
 
 _INSTALL_WITHIN_S = 1800.0
 _COMMAND_WITHIN_S = 3600.0
+_AT_REST_WITHIN_S = 1800.0
 Say = Callable[[str], None]
 
 
@@ -36,7 +38,13 @@ async def ensure_engine(end: End, say: Say) -> None:
 
 
 async def run_commands(ends: Sequence[End], lines: Sequence[str], say: Say) -> None:
-    """Run the spec's own commands on every host, one after the other, through a shell."""
+    """Run the spec's own commands on every host, one after the other, through a shell.
+
+    The hosts are rented and fresh: what they still do by themselves would be in the way.
+    """
+    if lines:
+        say("waiting until its own first work is done")
+        await all_or_named(end.link.run(settle(), timeout_s=_AT_REST_WITHIN_S) for end in ends)
     for line in lines:
         say(f"running `{line}`")
         command = Command(("/bin/sh", "-c", line))

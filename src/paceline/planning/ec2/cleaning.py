@@ -7,10 +7,11 @@ first time, with keys, a name and a time to live of its own.
 from __future__ import annotations
 
 from paceline.model.command import Command
+from paceline.planning.settling import APT_WAITS_FILE
 
 _CLEAN = """\
 set -u
-root=${1%/}
+root=${1%/} waits=$2
 for home in "$root/root" "$root"/home/*; do
     [ -d "$home" ] || continue
     rm -rf -- "$home/.ssh/authorized_keys" "$home/.ssh/authorized_keys2" "$home/.ssh/known_hosts" \\
@@ -24,7 +25,7 @@ for home in "$root/root" "$root"/home/*; do
 done
 rm -f -- "$root"/etc/ssh/ssh_host_* "$root"/etc/sudoers.d/90-cloud-init-users
 rm -f -- "$root"/var/lib/systemd/random-seed "$root"/var/lib/dbus/machine-id
-rm -rf -- "$root"/var/lib/paceline
+rm -rf -- "$root"/var/lib/paceline "$root$waits"
 [ -z "$root" ] && command -v cloud-init >/dev/null 2>&1 && cloud-init clean --logs --seed \\
     >/dev/null 2>&1
 # Also where there was no cloud-init to do so: nothing of the last boot must act at the next.
@@ -44,4 +45,4 @@ def clean(root: str = "/") -> Command:
 
     Afterwards nobody can log in any more: it is the last thing that is said to a host.
     """
-    return Command(("sudo", "-n", "sh", "-s", "--", root), stdin=_CLEAN.encode())
+    return Command(("sudo", "-n", "sh", "-s", "--", root, APT_WAITS_FILE), stdin=_CLEAN.encode())
