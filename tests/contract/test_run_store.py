@@ -19,6 +19,7 @@ from paceline.model.plan import (
     ProcessPlan,
     RunPlan,
     StudyPlan,
+    Vigil,
 )
 from paceline.model.record import Failure, RunRecord, RunState, StudyRecord
 from paceline.ports import RunStore
@@ -71,6 +72,7 @@ def run_plan(run_id: str) -> RunPlan:
         job_folder=f"/jobs/{run_id}",
         python="/usr/bin/python3",
         notes=("a note",),
+        vigil=Vigil(30000, Secret("hush")),
     )
 
 
@@ -120,6 +122,7 @@ def test_a_plan_is_kept_without_its_secrets(store: RunStore) -> None:
     assert command.argv == ("python", "x.py")
     assert command.env == {"RANK": "0", "API_TOKEN": "[secret]"}
     assert plan.job_folder == "/jobs/dcgan-1a2b3c"
+    assert plan.vigil == Vigil(30000, Secret("[secret]"))
     written = "".join(path.read_text() for path in record.folder.iterdir() if path.is_file())
     assert "hush" not in written
 

@@ -13,7 +13,7 @@ from paceline.errors import Conflict, EnvironmentFault, TransportError
 from paceline.model.command import Command, Completed
 from paceline.model.plan import HostPlan, JobPlace, RunPlan
 from paceline.ports import Transport
-from paceline.supervisor.job import JOB_FILE, Job, JobProcess, JobState
+from paceline.supervisor.job import JOB_FILE, Companions, Job, JobProcess, JobState
 
 _CONFLICT_EXIT = 7
 _STOPS_WITHIN_S = 120.0
@@ -57,6 +57,20 @@ def job_of(plan: RunPlan, host: HostPlan, *, grace_s: float = 10.0) -> Job:
         hang_timeout_s=plan.hang_timeout_s,
         lookout=plan.lookout,
         mark=_mark(plan, host),
+        companions=_companions(plan, host),
+    )
+
+
+def _companions(plan: RunPlan, host: HostPlan) -> Companions | None:
+    """Return with whom the supervisor of a host keeps in touch, and how."""
+    if plan.vigil is None:
+        return None
+    return Companions(
+        host=host.host.name,
+        hosts=tuple(item.host.name for item in plan.hosts if item.processes),
+        address=plan.master_address,
+        port=plan.vigil.port,
+        secret=plan.vigil.secret.value,
     )
 
 

@@ -15,12 +15,22 @@ from paceline.model.command import Command
 from paceline.model.plan import HostPlan, RunPlan
 from paceline.model.record import Failure, RunRecord, RunState
 from paceline.ports import Clock, Provider, RunStore, Transport
-from paceline.supervisor.job import EVENTS_FOLDER, HUNG, LOGS_FOLDER, OUT_FOLDER, JobState
+from paceline.supervisor.job import (
+    EVENTS_FOLDER,
+    HUNG,
+    LOGS_FOLDER,
+    OUT_FOLDER,
+    FirstFailure,
+    JobState,
+)
 
 _OWNER_SETTLES_WITHIN_S = 30.0
 # Whoever looks at a run waits so long for a host that was lost, and for a day after the run.
 _ANSWERS_WITHIN_S = 3.0
 _LOOK_FOR_LOST_S = 86_400.0
+_WHERE_IS_IT = (
+    "is it still on, and its network there? Once it is back, `paceline ls` clears up there"
+)
 _COLLECTED = (EVENTS_FOLDER, LOGS_FOLDER, OUT_FOLDER)
 
 
@@ -147,8 +157,16 @@ def _is_remote(plan: RunPlan) -> bool:
 
 async def _ask_everywhere(pad: Launchpad, plan: RunPlan) -> Mapping[str, JobState]:
     hosts = [host.host.name for host in _active(plan)]
-    found = await asyncio.gather(*(job_status(pad.links[name], plan) for name in hosts))
-    return {name: state for name, state in zip(hosts, found, strict=True) if state is not None}
+    asked = (job_status(pad.links[name], plan) for name in hosts)
+    found = dict(zip(hosts, await asyncio.gather(*asked, return_exceptions=True), strict=True))
+    states = {name: state for name, state in found.items() if isinstance(state, JobState)}
+    # A host that the others have given up may be gone for good: theirs is the last word then.
+    lost = {first.host for state in states.values() if (first := state.first_failure) is not None}
+    for name, result in found.items():
+        expected = isinstance(result, TransportError) and name in lost
+        if isinstance(result, BaseException) and not expected:
+            raise result
+    return states
 
 
 def _has_begun(state: JobState | None) -> bool:
@@ -274,14 +292,19 @@ def _first_failure(states: Mapping[str, JobState]) -> Failure | None:
     hung = _hang(states)
     if hung is not None:
         return hung
+    lost = _lost_host(states)
     failed = [
         (state.processes[first.process].ended_at or 0.0, name, first)
         for name, state in states.items()
-        if (first := state.first_failure) is not None
+        if (first := state.first_failure) is not None and first.host is None
     ]
+    if lost is not None:
+        failed.append((lost.at or 0.0, lost.host or "", lost))
     if not failed:
         return None
     _, host, first = min(failed, key=lambda item: item[:2])
+    if first.host is not None:
+        return Failure(first.reason, host=host, hint=_WHERE_IS_IT)
     return Failure(
         reason=first.reason or f"{first.process} {_ending(first.exit_code)}",
         process=first.process,
@@ -289,6 +312,22 @@ def _first_failure(states: Mapping[str, JobState]) -> Failure | None:
         exit_code=first.exit_code,
         excerpt=first.excerpt,
     )
+
+
+def _lost_host(states: Mapping[str, JobState]) -> FirstFailure | None:
+    """Return the loss that most hosts noticed: a host that is cut off takes the others for lost.
+
+    Between two, the word of the first host counts: it is the one that listens.
+    """
+    noticed = [
+        first
+        for state in states.values()
+        if (first := state.first_failure) is not None and first.host is not None
+    ]
+    if not noticed:
+        return None
+    names = [item.host for item in noticed]
+    return max(noticed, key=lambda item: names.count(item.host))
 
 
 def _hang(states: Mapping[str, JobState]) -> Failure | None:

@@ -199,11 +199,20 @@ async def plan_for(
         import_path=here.import_path,
         port=fresh.free_port or 0,
         secret=secrets.token_hex(16),
+        vigil_port=_vigil_port(place, spec, fresh),
         measured=measured,
         places=None
         if alike and not ground.has_own
         else {name: ground.place_for(run_id) for name, ground in place.grounds.items()},
     )
+
+
+def _vigil_port(place: Workplace, spec: Spec, fresh: HostFacts) -> int | None:
+    """Return a port for the supervisors that is not the one where the ranks meet."""
+    if spec.job.master_port is not None:
+        return fresh.free_port if fresh.free_port != spec.job.master_port else None
+    earlier = place.facts[place.cluster.master.name].free_port
+    return earlier if earlier != fresh.free_port else None
 
 
 def ends_of(place: Workplace) -> tuple[End, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
-from paceline.model.command import Command
+from paceline.model.command import Command, Secret
 from paceline.model.ec2 import CloudPlan
 from paceline.model.host import Host
 from paceline.supervisor.job import Lookout
@@ -137,12 +137,24 @@ class HostPlan:
 
 
 @dataclass(frozen=True)
+class Vigil:
+    """How the supervisors of a run on several hosts watch over each other.
+
+    They meet at a port of the master, and know each other by a secret of the run.
+    """
+
+    port: int
+    secret: Secret
+
+
+@dataclass(frozen=True)
 class RunPlan:
     """One execution of a job, down to the exact command lines of every host.
 
     `job_folder` is where the job lives on each host, `python` the interpreter that runs the
     supervisor there, and `import_path` what it needs on its path to find this package. With a
-    `lookout`, each supervisor looks out for the notice that its machine is taken back.
+    `lookout`, each supervisor looks out for the notice that its machine is taken back; with a
+    `vigil`, for hosts that vanish.
     """
 
     run_id: str
@@ -158,6 +170,7 @@ class RunPlan:
     hang_timeout_s: float | None = None
     notes: tuple[str, ...] = ()
     lookout: Lookout | None = None
+    vigil: Vigil | None = None
 
     @property
     def world_size(self) -> int:

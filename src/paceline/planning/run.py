@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from paceline.errors import PlanError
+from paceline.model.command import Secret
 from paceline.model.host import Cluster, Host, HostFacts
-from paceline.model.plan import Configuration, HostPlan, JobPlace, RunPlan
+from paceline.model.plan import Configuration, HostPlan, JobPlace, RunPlan, Vigil
 from paceline.model.spec import Spec
 from paceline.planning.containers import contained
 from paceline.planning.fit import crowded, require_fit
@@ -33,6 +34,7 @@ def plan_run(
     measured: bool,
     places: Mapping[str, JobPlace] | None = None,
     secret: str = "",
+    vigil_port: int | None = None,
 ) -> RunPlan:
     """Return what every host does for one run of a configuration.
 
@@ -41,7 +43,8 @@ def plan_run(
     the spec names another), `port` is free on the master. `measured` is a sample of a study; a
     run that is not measured goes on as long as the job's own arguments say. `places` says for
     each host where the job lives there, where that differs between them. `secret` is what the
-    hosts of this run prove themselves to each other with, where a launcher needs that.
+    hosts of this run prove themselves to each other with, and `vigil_port`, free on the master as
+    well, where the supervisors of several hosts watch over each other.
     """
     spec = variant_of(spec, configuration)
     known = _in_order(cluster, facts)
@@ -73,6 +76,7 @@ def plan_run(
         hang_timeout_s=spec.job.hang_timeout,
         notes=tuple(_notes(spec, configuration, launch.facts)),
         lookout=None if cluster.notices_at is None else Lookout(cluster.notices_at),
+        vigil=None if alone or not vigil_port else Vigil(vigil_port, Secret(secret)),
     )
 
 

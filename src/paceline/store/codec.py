@@ -19,6 +19,7 @@ from paceline.model.plan import (
     ProcessPlan,
     RunPlan,
     StudyPlan,
+    Vigil,
 )
 from paceline.model.record import Failure, RunRecord, RunState, StudyRecord
 from paceline.supervisor.job import Lookout
@@ -94,6 +95,7 @@ def plan_to_plain(plan: RunPlan) -> dict[str, Any]:
         "configuration": configuration_to_plain(plan.configuration),
         "notes": list(plan.notes),
         "lookout": None if plan.lookout is None else asdict(plan.lookout),
+        "vigil": None if plan.vigil is None else {"port": plan.vigil.port, "secret": REDACTED},
         "hosts": [_host_plan_to_plain(host) for host in plan.hosts],
     }
 
@@ -122,13 +124,14 @@ def _host_plan_to_plain(plan: HostPlan) -> dict[str, Any]:
 
 def plan_from_plain(data: Mapping[str, Any]) -> RunPlan:
     """Read a run plan from JSON data; secrets stay hidden, so it can be shown but not started."""
-    lookout = data.get("lookout")
+    lookout, vigil = data.get("lookout"), data.get("vigil")
     return RunPlan(
         **{
             **data,
             "configuration": configuration_from_plain(data["configuration"]),
             "notes": tuple(data["notes"]),
             "lookout": Lookout(**lookout) if lookout else None,
+            "vigil": Vigil(vigil["port"], Secret(REDACTED)) if vigil else None,
             "hosts": tuple(_host_plan_from_plain(host) for host in data["hosts"]),
         }
     )

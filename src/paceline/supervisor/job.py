@@ -85,6 +85,31 @@ class Notice:
 
 
 @dataclass(frozen=True)
+class Companions:
+    """The hosts of a job whose supervisors watch over each other.
+
+    `host` is our own name. The first of all `hosts` listens at `address` and `port`; who knows
+    the `secret` belongs to them.
+    """
+
+    host: str
+    hosts: tuple[str, ...]
+    address: str
+    port: int
+    secret: str
+
+    @property
+    def first(self) -> str:
+        """The host that listens."""
+        return self.hosts[0]
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The hosts that call it."""
+        return self.hosts[1:]
+
+
+@dataclass(frozen=True)
 class Job:
     """What one host does for one run.
 
@@ -101,6 +126,7 @@ class Job:
     hang_timeout_s: float | None = None
     lookout: Lookout | None = None
     mark: str | None = None
+    companions: Companions | None = None
 
     def to_json(self) -> str:
         """Return the text of `job.json`."""
@@ -130,7 +156,14 @@ class Job:
             hang_timeout_s=data.get("hang_timeout_s"),
             lookout=Lookout(**_known(Lookout, lookout)) if lookout else None,
             mark=data.get("mark"),
+            companions=_companions(data.get("companions")),
         )
+
+
+def _companions(data: dict[str, Any] | None) -> Companions | None:
+    if not data:
+        return None
+    return Companions(**{**_known(Companions, data), "hosts": tuple(data["hosts"])})
 
 
 @dataclass(frozen=True)
@@ -149,6 +182,8 @@ class FirstFailure:
 
     `reason` is one sentence; `exit_code` is None for a process that could not be started, or that
     hangs. `waits` says of a hang that the ranks of this host only wait for those of others.
+    If it was no process but another host that was lost, `host` is its name, and `at` when it was
+    heard last (Unix time).
     """
 
     process: str
@@ -156,6 +191,8 @@ class FirstFailure:
     excerpt: str
     reason: str = ""
     waits: bool = False
+    host: str | None = None
+    at: float | None = None
 
 
 @dataclass(frozen=True)

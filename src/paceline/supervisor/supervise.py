@@ -17,6 +17,7 @@ from dataclasses import replace
 from paceline.supervisor import procfs
 from paceline.supervisor.asking import ask_for_checkpoint
 from paceline.supervisor.blame import failure_of, failure_to_start, first_to_fail
+from paceline.supervisor.companions import LOSS_GRACE_S
 from paceline.supervisor.course import Course
 from paceline.supervisor.endings import carry_out
 from paceline.supervisor.files import STOP_FILE, JobFolder, remove, touch
@@ -46,10 +47,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from paceline.supervisor.company import Company
     from paceline.supervisor.lookout import Watch
 
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
-# Our own lookout raises SIGUSR1 when it has seen something.
+# Our own lookout raises SIGUSR1 when it has seen something, and so does our company.
 WATCHED = (signal.SIGCHLD, signal.SIGUSR1, *_STOP_SIGNALS)
 
 # How often the folder is looked for: a job without one can be neither followed nor stopped.
@@ -67,6 +69,11 @@ def note(text: str) -> None:
         stamp = time.strftime("%Y-%m-%d %H:%M:%S")
         sys.stderr.write(f"{stamp} {text}\n")
         sys.stderr.flush()
+
+
+def _rouse() -> None:
+    """Wake the supervisor from a thread of its own."""
+    os.kill(os.getpid(), signal.SIGUSR1)
 
 
 class Supervisor:
@@ -87,6 +94,7 @@ class Supervisor:
         elsewhere = bool(job.endings)
         self._pulse = Pulse(folder, job.processes, self._seen_at, elsewhere=elsewhere)
         self._watch: Watch | None = None
+        self._company: Company | None = None
         self._state = JobState(
             job.job_id,
             STARTING,
@@ -101,12 +109,14 @@ class Supervisor:
         self._save()
         tell_starter(self._state.to_json())
         self._look_out()
+        self._join_companions()
         while not self._is_over():
             touch(self._job.mark)
             word = self._wait()
             self._reap()
             self._decide(word)
             self._heed_notice()
+            self._heed_companions()
             self._end_what_must_end()
             self._save()
         touch(self._job.mark)
@@ -264,6 +274,33 @@ class Supervisor:
         now = time.monotonic()
         self._course = self._course.after_notice(now, self._job.lookout.wind_down_s)
 
+    def _join_companions(self) -> None:
+        """Keep in touch with the supervisors of the other hosts, for the same reason only now."""
+        if self._job.companions is None:
+            return
+        from paceline.supervisor.company import Company  # noqa: PLC0415 - as above
+
+        self._company = Company(self._job.companions, note, _rouse)
+        self._company.begin()
+
+    def _heed_companions(self) -> None:
+        """End the job if a host is lost or has ended it, and say so if we end it ourselves."""
+        if self._company is None:
+            return
+        news, grace_s = self._company.news, self._job.grace_s
+        if news is not None and not self._course.ending:
+            note(news.sentence)
+            if news.is_loss:
+                self._update(first_failure=news.failure(), detail=news.sentence)
+                grace_s = min(grace_s, LOSS_GRACE_S)
+            else:
+                # Ranks that hang do so on all hosts, and each host is to say where its own are.
+                self._mind_silence(_HALF_SILENT)
+                self._update(detail=self._state.detail or news.sentence)
+            outcome = FAILED if news.is_loss else STOPPED
+            self._course = self._course.heading(outcome, time.monotonic(), grace_s)
+        self._company.tell(self._course.outcome)
+
     def _is_forsaken(self) -> bool:
         """Whether the folder was gone at two looks: a disk may come back."""
         now = time.monotonic()
@@ -306,6 +343,8 @@ class Supervisor:
             first_failure=failure,
             detail=self._detail(),
         )
+        if self._company is not None:
+            self._company.farewell(self._course.outcome)
         note(f"the job ended: {self._course.outcome}")
         remove(self._folder.within(STOP_FILE))
         give_up_at = time.monotonic() + _KEEP_TRYING_S
@@ -317,8 +356,8 @@ class Supervisor:
     def _complete_failure(self) -> FirstFailure | None:
         """Read the log again: who was blamed may have written on while it ended."""
         failure = self._state.first_failure
-        hung = self._course.outcome == HUNG
-        if failure is None or hung or self._state.processes[failure.process].pid is None:
+        elsewhere = self._course.outcome == HUNG or (failure is not None and failure.host)
+        if failure is None or elsewhere or self._state.processes[failure.process].pid is None:
             return failure
         exit_code = self._state.processes[failure.process].exit_code
         final = failure_of(self._folder, failure.process, exit_code)
@@ -328,7 +367,7 @@ class Supervisor:
         left = [str(entry.pid) for entry in procfs.descendants(os.getpid())]
         words = self._state.detail
         if self._course.outcome == STOPPED:
-            words = "the job was stopped on request"
+            words = words or "the job was stopped on request"
         elif self._course.outcome == INTERRUPTED:
             words = "the job was ended because its machine is taken back"
         elif self._course.outcome == TIMEOUT:

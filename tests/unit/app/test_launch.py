@@ -77,3 +77,31 @@ def test_a_machine_that_is_taken_back_is_no_failure() -> None:
 def test_what_is_not_known_is_missing() -> None:
     """A run without any word from its hosts has no wall time, not one of zero."""
     assert outcome_of(RECORD, {}, now=9.0).wall_s is None
+
+
+def without(host: str, *, at: float = 5.0) -> JobState:
+    """Return the state of a job that ended because another host was lost."""
+    reason = f"the host {host} is lost: no word from its supervisor for 8 s"
+    return ended("failed", first_failure=FirstFailure("", None, "", reason, host=host, at=at))
+
+
+def test_a_lost_host_is_the_failure() -> None:
+    """Most hosts' word counts, between two the first one's; victims of the loss are no news."""
+    three = {"a": without("c"), "b": without("c"), "c": without("a", at=4.0)}
+    cut_off = {"a": without("b", at=4.0), "b": without("a"), "c": without("a")}
+    two = {"a": without("b"), "b": without("a", at=4.0)}
+    victim = {"a": without("c"), "b": failed("rank-1", 7.0)}
+    for states, lost in ((three, "c"), (cut_off, "a"), (two, "b"), (victim, "c")):
+        outcome = outcome_of(RECORD, states, now=9.0)
+        assert outcome.state is RunState.FAILED
+        assert outcome.failure is not None
+        assert outcome.failure.host == lost
+        assert f"the host {lost} is lost" in outcome.failure.reason
+        assert outcome.failure.process is None
+
+
+def test_a_rank_that_failed_before_a_host_was_lost_is_named() -> None:
+    """What came first is the reason."""
+    outcome = outcome_of(RECORD, {"a": without("c"), "b": failed("rank-1", 3.0)}, now=9.0)
+    assert outcome.failure is not None
+    assert outcome.failure.process == "rank-1"

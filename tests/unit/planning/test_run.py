@@ -10,7 +10,7 @@ import pytest
 from paceline.errors import PlanError
 from paceline.model.command import Command, Secret
 from paceline.model.host import Cluster, Host, HostFacts
-from paceline.model.plan import Configuration, HostPlan, ProcessPlan, RunPlan
+from paceline.model.plan import Configuration, HostPlan, ProcessPlan, RunPlan, Vigil
 from paceline.model.spec import Spec, load_spec
 from paceline.planning.launch import _group_ranks
 from paceline.planning.run import plan_run
@@ -367,3 +367,18 @@ def test_hosts_without_facts_are_named() -> None:
     """A run is not planned on hosts that nobody has looked at."""
     with pytest.raises(PlanError, match="nothing is known of these hosts: beta"):
         plan(spec_of(), Configuration(1, 1), facts={"alpha": FACTS["alpha"]})
+
+
+def test_only_several_hosts_watch_over_each_other() -> None:
+    """They get a port and the run's secret; one host, or a plan without a port, has none of it."""
+    words = {"job_folder": JOB, "python": PYTHON, "import_path": None, "port": 29500}
+
+    def vigil(nodes: int, port: int | None) -> Vigil | None:
+        return plan_run(
+            spec_of(), Configuration(nodes, 1), PAIR, FACTS, "r1",
+            **words, measured=False, secret="s3", vigil_port=port,  # type: ignore[arg-type]
+        ).vigil  # fmt: skip
+
+    assert vigil(2, 30000) == Vigil(30000, Secret("s3"))
+    assert vigil(1, 30000) is None
+    assert vigil(2, None) is None

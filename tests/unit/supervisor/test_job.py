@@ -5,7 +5,14 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paceline.supervisor.job import FirstFailure, Job, JobProcess, JobState, ProcessState
+from paceline.supervisor.job import (
+    Companions,
+    FirstFailure,
+    Job,
+    JobProcess,
+    JobState,
+    ProcessState,
+)
 
 words = st.text(max_size=20)
 processes = st.builds(
@@ -22,6 +29,8 @@ jobs = st.builds(
     processes=st.lists(processes, max_size=4).map(tuple),
     timeout_s=st.none() | st.floats(0, 1e6),
     grace_s=st.floats(0, 1e3),
+    companions=st.none()
+    | st.builds(Companions, hosts=st.lists(words, min_size=2, max_size=4).map(tuple)),
 )
 states = st.builds(
     JobState,
