@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import re
 import socket
@@ -232,17 +233,40 @@ def test_the_whole_group_ends_with_a_late_command(lab: tuple[SshHost, ...], tmp_
         with pytest.raises(TransportError, match=r"longer than 0\.3 s"):
             await link.run(Command(("sh", "-c", line)), timeout_s=0.3)
         # Only the connection's own server is left.
-        assert "sleep" not in _programs(set(lab[0].processes()) - before)
+        assert not _sleeping(set(lab[0].processes()) - before)
 
     carried_out(host_noun(lab[0]), no_keys(tmp_path), look)
 
 
-def _programs(pids: set[int]) -> set[str]:
-    return {
-        Path(f"/proc/{pid}/comm").read_text().strip()
-        for pid in pids
-        if Path(f"/proc/{pid}/comm").exists()
-    }
+def test_a_busy_host_keeps_nothing_of_a_late_command(
+    lab: tuple[SshHost, ...], tmp_path: Path
+) -> None:
+    """A host that has become so busy that it takes seconds to start what ends a command ends it."""
+    before = set(lab[0].processes())
+    slow, busy = lab[0].home / ".bashrc", lab[0].home / "busy"
+    slow.write_text(f"[ ! -e {busy} ] || sleep 3\n")
+    try:
+
+        async def look(link: SshTransport) -> None:
+            line = f"trap '' TERM; touch {busy}; sleep 1000 & sleep 1000"
+            with pytest.raises(TransportError, match="longer than 1 s"):
+                await link.run(Command(("sh", "-c", line)), timeout_s=1.0)
+            assert not _sleeping(set(lab[0].processes()) - before)
+
+        carried_out(host_noun(lab[0]), no_keys(tmp_path), look)
+    finally:
+        slow.unlink()
+        busy.unlink()
+
+
+def _sleeping(pids: set[int]) -> list[int]:
+    """Return those that sleep as long as our commands do."""
+    found = []
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            if b"\0001000\0" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                found.append(pid)
+    return found
 
 
 def test_a_chatty_login_does_not_spoil_the_output(lab: tuple[SshHost, ...], tmp_path: Path) -> None:

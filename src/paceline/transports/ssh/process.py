@@ -15,10 +15,13 @@ import asyncssh
 from paceline.model.command import Command
 from paceline.ports import OnLine
 from paceline.transports.reading import last_bytes, lines_of, told
-from paceline.transports.ssh.script import READ_AND_RUN, first_line
+from paceline.transports.ssh.script import END_GROUP, READ_AND_RUN, first_line
 
 _CHUNK_BYTES = 256 * 1024
 _POLITE_S = 2.0
+# A busy host may take so long to start a command, and as long again to start what ends it. One
+# that has vanished is noticed no later: the connection then breaks.
+_BUSY_S = 6.0
 # A daemon that was started may keep a stream open that its starter has left: not waited for.
 _LAST_WORDS_S = 2.0
 _SESSION_WITHIN_S = 5.0
@@ -282,24 +285,24 @@ class RemoteProcess:
         session, channel = self._session, self._channel
         try:
             if not session.preamble.done():
-                await asyncio.wait({session.preamble}, timeout=_POLITE_S)
-            for name in ("TERM", "KILL"):
-                if not session.exited.done():
-                    await self._signal_group(name)
-                    await asyncio.wait({session.exited}, timeout=_POLITE_S)
+                await asyncio.wait({session.preamble}, timeout=_BUSY_S)
+            if not session.exited.done():
+                await self._end_group()
         except (OSError, asyncssh.Error, asyncio.TimeoutError):
             pass  # the connection is gone, and with it the way to the command
         channel.close()
         await asyncio.wait({session.closed}, timeout=_POLITE_S)
 
-    async def _signal_group(self, name: str) -> None:
-        """Signal the group by another command.
+    async def _end_group(self) -> None:
+        """End the group by another command, which does all of it by itself on the host.
 
         SSH has signals of its own, but sshd passes none on where root has logged in.
         """
         preamble = self._session.preamble
         verdict, _, pid = preamble.result().partition(" ") if preamble.done() else ("", "", "")
-        if verdict == "ok":
-            line = f"exec /bin/sh -c 'kill -s {name} -- -{int(pid)}'"
-            ending = self._connection.run(line, encoding=None, stdin=asyncssh.DEVNULL)
-            await asyncio.wait_for(ending, _POLITE_S)
+        if verdict != "ok":
+            return
+        line = f"exec /bin/sh -c '{END_GROUP}' sh {int(pid)}"
+        ending = self._connection.run(line, encoding=None, stdin=asyncssh.DEVNULL)
+        await asyncio.wait_for(ending, _BUSY_S + _POLITE_S)
+        await asyncio.wait({self._session.exited}, timeout=_POLITE_S)

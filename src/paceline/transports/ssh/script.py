@@ -11,6 +11,15 @@ from paceline.model.command import Command
 
 READ_AND_RUN = "exec /bin/sh -c 'IFS= read -r _pl_line && eval \"$_pl_line\"'"
 
+# Asks a process group ($1) to end, and kills what is left of it after two seconds. Once begun, it
+# needs us no more: a busy host may be slow to answer.
+END_GROUP = (
+    "n=0; kill -s TERM -- -$1 2>/dev/null || exit 0; "
+    "while [ $n -lt 40 ] && kill -s 0 -- -$1 2>/dev/null; do "
+    "n=$((n+1)); sleep 0.05 2>/dev/null || { sleep 1; n=$((n+20)); }; done; "
+    "[ $n -lt 40 ] || kill -s KILL -- -$1 2>/dev/null"
+)
+
 _NEWLINE = "_pl_n=$(printf '\\nx'); _pl_n=${_pl_n%x}"
 
 # Each is given its paths as $1, $2, …; what they print on stderr is shown to the user.
