@@ -22,6 +22,7 @@ from paceline.api.wiring import (
 )
 from paceline.app.carrying import Carried, carry
 from paceline.app.fanout import HostResult, OnHostLine, run_everywhere
+from paceline.app.openfiles import room_for_hosts
 from paceline.errors import TransportError, UsageError
 from paceline.model.command import Command
 from paceline.model.host import Host
@@ -66,6 +67,7 @@ def execute(
         if on_start is not None:
             on_start(tuple(host.name for host in hosts))
         async with AsyncExitStack() as stack:
+            stack.enter_context(room_for_hosts(len(hosts)))
             links = {host.name: await _link(stack, provider, host) for host in hosts}
             value = Command(tuple(command))
             return await run_everywhere(links, value, on_line=on_line, timeout_s=timeout_s)
@@ -90,6 +92,7 @@ def copy(
     async def work() -> tuple[Carried, ...]:
         plan = plan_carrying((await provider.cluster()).hosts, source, target)
         async with AsyncExitStack() as stack:
+            stack.enter_context(room_for_hosts(len(plan.hosts)))
             links = {host.name: await _link(stack, provider, host) for host in plan.hosts}
             return await carry(links, plan)
 

@@ -50,8 +50,13 @@ async def run_everywhere(
     on_line: OnHostLine | None = None,
     timeout_s: float | None = None,
 ) -> tuple[HostResult, ...]:
-    """Run a command on all hosts at once and return every host's result, in their order."""
+    """Run a command on all hosts at once and return every host's result, in their order.
+
+    Where they are more than are spoken to at once, each is let go when it has answered: a
+    connection is an open file, and a system allows so many of these.
+    """
     turn = asyncio.Semaphore(_AT_ONCE)
+    let_go = len(links) > _AT_ONCE
 
     async def one(name: str, link: Transport) -> HostResult:
         def tell(stream: str, line: str) -> None:
@@ -63,6 +68,9 @@ async def run_everywhere(
                 done = await link.run(command, timeout_s=timeout_s, on_line=tell)
             except PacelineError as error:
                 return HostResult(name, None, error=error)
+            finally:
+                if let_go:
+                    await link.close()
         return HostResult(name, done.exit_code, done.stdout, done.stderr)
 
     with _collecting_seldom():

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 from paceline.app.facts import gather_facts, inner_facts
 from paceline.app.launch import Launchpad
 from paceline.app.links import ask_route
+from paceline.app.openfiles import room_for_hosts
 from paceline.app.pairs import End
 from paceline.errors import PacelineError
 from paceline.model.host import Cluster, HostFacts
@@ -100,6 +101,7 @@ async def open_workplace(
     """Reach all hosts, make them ready and look at them; let go of them whatever happens."""
     cluster = await provider.cluster()
     async with AsyncExitStack() as stack:
+        stack.enter_context(room_for_hosts(len(cluster.hosts)))
         links = {}
         for host in cluster.hosts:
             links[host.name] = link = await provider.connect(host)

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
+import resource
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from paceline.app.fanout import HostResult, require_success, run_everywhere
+from paceline.app.openfiles import room_for_hosts
 from paceline.errors import JobFailed, MissingProgram, TransportError
-from paceline.model.command import Command
+from paceline.model.command import Command, Completed
 from paceline.model.host import Host
+from paceline.ports import OnLine
 from tests.fakes.transport import FakeHost, FakeProcess, FakeTransport
 
 
@@ -101,3 +107,58 @@ def test_the_collector_looks_seldom_during_a_fan_out_and_as_before_after_it() ->
 
 async def _break(_: FakeProcess) -> int:
     raise ZeroDivisionError
+
+
+class FileLink(FakeTransport):
+    """A way to a host that is an open file from the first command until it is closed."""
+
+    file: int | None = None
+
+    async def run(
+        self, command: Command, *, timeout_s: float | None = 60.0, on_line: OnLine | None = None
+    ) -> Completed:
+        """Open the way, and run the command."""
+        if self.file is None:
+            self.file = os.open(os.devnull, os.O_RDONLY)
+        return await super().run(command, timeout_s=timeout_s, on_line=on_line)
+
+    async def close(self) -> None:
+        """Let go of the file; calling it twice is harmless."""
+        await super().close()
+        file, self.file = self.file, None
+        if file is not None:
+            os.close(file)
+
+
+@pytest.fixture
+def few_files() -> Iterator[int]:
+    """Allow 320 files more than are open now; return how many that are."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    allowed = len(list(Path("/dev/fd").iterdir())) + 320
+    resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+    yield allowed
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_more_hosts_than_files_may_be_open_all_answer(few_files: int) -> None:
+    """Each is let go when it has answered; a few stay connected until their owner closes them."""
+    ways = {f"h{index}": FileLink(Host(f"h{index}", "", "")) for index in range(2 * few_files)}
+    results = asyncio.run(run_everywhere(ways, Command(("echo", "hi"))))
+    assert {(result.exit_code, result.stdout) for result in results} == {(0, "hi\n")}
+    assert all(way.closed for way in ways.values())
+    few = links(FakeHost(), FakeHost())
+    asyncio.run(run_everywhere(few, Command(("echo", "hi"))))
+    assert not any(way.closed for way in few.values())
+
+
+def test_room_is_made_for_many_hosts_and_given_back(few_files: int) -> None:
+    """As much as they need, never more than the system lets us, and nothing for a few."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with room_for_hosts(few_files):
+        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        assert soft > few_files
+    with room_for_hosts(10):
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (few_files, hard)
+    with room_for_hosts(10**9):
+        assert resource.getrlimit(resource.RLIMIT_NOFILE)[1] == hard
+    assert resource.getrlimit(resource.RLIMIT_NOFILE) == (few_files, hard)
