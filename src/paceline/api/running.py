@@ -26,7 +26,6 @@ from paceline.app.launch import (
     Launchpad,
     begin_run,
     connected,
-    end_leftovers,
     finish_run,
     refresh_run,
     stop_run,
@@ -214,9 +213,6 @@ def stop(run_id: str | None = None, *, grace_s: float | None = None) -> RunRecor
 
     async def work() -> RunRecord:
         async with _pad_for(plan, store) as pad:
-            if record.state.ended:
-                # A host that was lost when the run ended may be back, with its ranks still on it.
-                return await end_leftovers(pad, plan, record)
             return await stop_run(pad, plan, record, grace_s=grace_s)
 
     words = "interrupted; the run may still go on"

@@ -9,13 +9,14 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
-from paceline.errors import Conflict, EnvironmentFault, TransportError
+from paceline.errors import Conflict, EnvironmentFault, NotFound, TransportError
 from paceline.model.command import Command, Completed
 from paceline.model.plan import HostPlan, JobPlace, RunPlan
 from paceline.ports import Transport
 from paceline.supervisor.job import JOB_FILE, Companions, Job, JobProcess, JobState
 
 _CONFLICT_EXIT = 7
+_UNKNOWN_EXIT = 8
 _STOPS_WITHIN_S = 120.0
 ACTIVE = "active"
 
@@ -97,21 +98,26 @@ async def job_status(transport: Transport, plan: RunPlan) -> JobState | None:
     done = await transport.run(supervisor_command(plan.place_on(transport.host), "status"))
     try:
         return _state_of(done, transport)
-    except EnvironmentFault:
+    except (NotFound, EnvironmentFault):
         return None
 
 
 async def stop_job(
     transport: Transport, plan: RunPlan, *, grace_s: float | None = None
-) -> JobState:
+) -> JobState | None:
     """End the job on a host, gently and then not, and return where it stands then.
 
-    `grace_s` is how long ranks that handle SIGTERM may take; None means the job's own.
+    None if the host has never heard of it. `grace_s` is how long ranks that handle SIGTERM may
+    take; None means the job's own.
     """
     words = () if grace_s is None else ("--grace", f"{grace_s:g}")
     command = supervisor_command(plan.place_on(transport.host), "stop", *words)
     patience_s = _STOPS_WITHIN_S + (grace_s or 0.0)
-    return _state_of(await transport.run(command, timeout_s=patience_s), transport)
+    done = await transport.run(command, timeout_s=patience_s)
+    try:
+        return _state_of(done, transport)
+    except NotFound:
+        return None
 
 
 async def follow_job(
@@ -146,6 +152,8 @@ def _state_of(done: Completed, transport: Transport) -> JobState:
         ) from error
     if done.exit_code == _CONFLICT_EXIT:
         raise Conflict(str(message.get("error", "the job is running already")), host=host)
+    if done.exit_code == _UNKNOWN_EXIT:
+        raise NotFound(str(message.get("error", "there is no such job")), host=host)
     if "job_id" not in message:
         raise EnvironmentFault(
             str(message.get("error", done.stdout.strip())), host=host, hint=message.get("hint")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -32,6 +32,9 @@ _WHERE_IS_IT = (
     "is it still on, and its network there? Once it is back, `paceline ls` clears up there"
 )
 _COLLECTED = (EVENTS_FOLDER, LOGS_FOLDER, OUT_FOLDER)
+# How the job stands on the hosts that have said so: None on one that knows nothing of it. A host
+# that is missing has not answered, and may be at work.
+Answers = Mapping[str, JobState | None]
 
 
 @dataclass(frozen=True)
@@ -86,13 +89,11 @@ async def finish_run(
             states = await follow_all(following, on_chunk, lambda: _stop_everywhere(pad, plan))
         except BaseException as error:
             # Also Ctrl-C: what was started must end and be written down before we go.
-            ended = await _uncut(_abandon(pad, plan, record, error))
-            if not (isinstance(error, TransportError) and error.host in following.notices):
+            notices = following.notices
+            ended = await _uncut(_abandon(pad, plan, record, error, notices))
+            if not _went_as_announced(error, notices):
                 raise
-            # The host had said that it would go, and was gone sooner than we were done with it.
-            taken = replace(ended, state=RunState.INTERRUPTED, failure=_taken_back(error.host))
-            pad.store.update_run(taken)
-            return taken
+            return ended
         return await _uncut(_settle(pad, plan, record, states))
 
 
@@ -101,30 +102,62 @@ async def stop_run(
 ) -> RunRecord:
     """Stop a run on all its hosts and return how it stands then.
 
-    Nobody is asked first how the run stands: one that has ended keeps its outcome.
+    Nobody is asked first how the run stands: one that has ended keeps its outcome. A host that was
+    lost when it ended may be back, with its ranks still on it. Where a host could not be told to
+    stop, that is raised when all the others have been.
     """
-    states = await _stop_everywhere(pad, plan, grace_s)
-    return await _settle_once(pad, plan, record, states)
+    answers, errors = await _stop_everywhere(pad, plan, grace_s)
+    if record.state.ended:
+        now = await _finish_ended(pad, plan, record, answers)
+    else:
+        now = await _settle_once(pad, plan, record, answers)
+    # A machine that was taken back does not answer, and nothing is left on it.
+    if errors and not now.tidied and now.state is not RunState.INTERRUPTED:
+        raise _not_stopped(errors, plan)
+    return now
 
 
-async def end_leftovers(pad: Launchpad, plan: RunPlan, record: RunRecord) -> RunRecord:
-    """End what is still at work on the hosts of a run that is over, and fetch and clear it."""
-    if not _is_remote(plan):
-        return record
-    states = await _stop_everywhere(pad, plan)
-    begun = [host for host in _active(plan) if _has_begun(states.get(host.host.name))]
-    trouble = await _collect(pad, plan, record, begun)
-    return record if trouble is not None else await _clear_up(pad, plan, record)
+def _not_stopped(errors: Mapping[str, BaseException], plan: RunPlan) -> TransportError:
+    host, error = next(iter(errors.items()))
+    why = error.message if isinstance(error, PacelineError) else repr(error)
+    others = [name for name in errors if name != host]
+    also = f"; the same holds for {', '.join(others)}" if others else ""
+    return TransportError(
+        f"it could not be told to stop, and its ranks may still run: {why}{also}",
+        host=host,
+        hint=f"once it answers again, `paceline stop {plan.run_id}` ends them",
+    )
+
+
+async def _finish_ended(
+    pad: Launchpad, plan: RunPlan, record: RunRecord, answers: Answers
+) -> RunRecord:
+    """Fetch and clear away what a run that is over has left, now that its hosts have answered.
+
+    Whoever owns the run may be about to do that; so it is done under the run's lock.
+    """
+
+    async def finish(known: RunRecord) -> RunRecord:
+        begun = [host for host in _active(plan) if _has_begun(answers.get(host.host.name))]
+        trouble = await _collect(pad, plan, known, begun)
+        return known if trouble is not None else await _clear_up(pad, plan, known, answers)
+
+    try:
+        with pad.store.lock(record):
+            known = pad.store.reread(record)
+            return known if known.tidied else await _uncut(finish(known))
+    except Conflict:
+        return pad.store.reread(record)
 
 
 async def refresh_run(pad: Launchpad, plan: RunPlan, record: RunRecord) -> RunRecord:
     """Return the run as it stands now; one that ended while nobody looked is settled."""
     if record.state.ended:
         return record if record.tidied else await _finish_late(pad, plan, record)
-    states = await _ask_everywhere(pad, plan)
-    if any(state.phase != "ended" for state in states.values()):
+    answers = await _ask_everywhere(pad, plan)
+    if any(not state.ended for state in _states_of(answers).values()):
         return record
-    return await _settle_once(pad, plan, record, states)
+    return await _settle_once(pad, plan, record, answers)
 
 
 async def _finish_late(pad: Launchpad, plan: RunPlan, record: RunRecord) -> RunRecord:
@@ -133,15 +166,29 @@ async def _finish_late(pad: Launchpad, plan: RunPlan, record: RunRecord) -> RunR
     Whoever settled it may have been killed; or a host was lost then, and may be back, with ranks
     that still wait for the others.
     """
-    if not _is_remote(plan):
-        return await _clear_up(pad, plan, record)
-    taken_back = record.state is RunState.INTERRUPTED
-    if taken_back or pad.clock.now() - (record.ended_at or 0.0) > _LOOK_FOR_LOST_S:
+    if not may_have_left(plan, record, pad.clock.now()):
         return record
     links = [pad.links[host.host.name] for host in _active(plan)]
     if not all(await asyncio.gather(*(_answers(link) for link in links))):
         return record
-    return await end_leftovers(pad, plan, record)
+    answers, _ = await _stop_everywhere(pad, plan)
+    return await _finish_ended(pad, plan, record, answers)
+
+
+def may_have_left(plan: RunPlan, record: RunRecord, now: float) -> bool:
+    """Whether a run that is over is still to be looked after: something may be on its hosts."""
+    if record.tidied or not record.state.ended or record.state is RunState.UNREADABLE:
+        return False
+    if not is_on_hosts(plan):
+        return True
+    # A machine that was taken back is gone for good, as one is that has been away for a day.
+    gone = record.state is RunState.INTERRUPTED
+    return not gone and now - (record.ended_at or record.created_at) <= _LOOK_FOR_LOST_S
+
+
+def is_on_hosts(plan: RunPlan) -> bool:
+    """Whether a run has other machines than this one."""
+    return any(host.host.ssh is not None for host in plan.hosts)
 
 
 async def _answers(link: Transport) -> bool:
@@ -151,22 +198,23 @@ async def _answers(link: Transport) -> bool:
         return False
 
 
-def _is_remote(plan: RunPlan) -> bool:
-    return any(host.host.ssh is not None for host in plan.hosts)
-
-
-async def _ask_everywhere(pad: Launchpad, plan: RunPlan) -> Mapping[str, JobState]:
+async def _ask_everywhere(pad: Launchpad, plan: RunPlan) -> Answers:
     hosts = [host.host.name for host in _active(plan)]
     asked = (job_status(pad.links[name], plan) for name in hosts)
     found = dict(zip(hosts, await asyncio.gather(*asked, return_exceptions=True), strict=True))
-    states = {name: state for name, state in found.items() if isinstance(state, JobState)}
+    answers = {name: item for name, item in found.items() if not isinstance(item, BaseException)}
     # A host that the others have given up may be gone for good: theirs is the last word then.
-    lost = {first.host for state in states.values() if (first := state.first_failure) is not None}
+    firsts = (state.first_failure for state in _states_of(answers).values())
+    lost = {first.host for first in firsts if first is not None}
     for name, result in found.items():
         expected = isinstance(result, TransportError) and name in lost
         if isinstance(result, BaseException) and not expected:
             raise result
-    return states
+    return answers
+
+
+def _states_of(answers: Answers) -> Mapping[str, JobState]:
+    return {name: state for name, state in answers.items() if state is not None}
 
 
 def _has_begun(state: JobState | None) -> bool:
@@ -184,7 +232,7 @@ async def _uncut(work: Coroutine[Any, Any, RunRecord]) -> RunRecord:
 
 
 async def _settle_once(
-    pad: Launchpad, plan: RunPlan, record: RunRecord, states: Mapping[str, JobState]
+    pad: Launchpad, plan: RunPlan, record: RunRecord, answers: Answers
 ) -> RunRecord:
     """Settle an ended run, unless its owner is about to do so: then wait for that."""
     deadline = pad.clock.monotonic() + _OWNER_SETTLES_WITHIN_S
@@ -193,29 +241,34 @@ async def _settle_once(
             with pad.store.lock(record):
                 known = pad.store.reread(record)
                 # What we saw before we had the lock may have been a run on its way to its start.
-                states = states or await _ask_everywhere(pad, plan)
+                if not _states_of(answers):
+                    answers = await _ask_everywhere(pad, plan)
+                states = _states_of(answers)
                 if known.state.ended or any(not state.ended for state in states.values()):
                     return known
-                # A start that is still on its way to a host must not come up later.
-                states = states or await _stop_everywhere(pad, plan)
-                return await _uncut(_settle(pad, plan, known, states))
+                if not states:
+                    # A start that is still on its way to a host must not come up later.
+                    answers, errors = await _stop_everywhere(pad, plan)
+                    if errors:
+                        raise _not_stopped(errors, plan)
+                return await _uncut(_settle(pad, plan, known, answers))
         except Conflict:
             known = pad.store.reread(record)
-            starting = not states
+            starting = not _states_of(answers)
             if known.state.ended or starting or pad.clock.monotonic() > deadline:
                 return known
         await pad.clock.sleep(0.1)
 
 
 async def _settle(
-    pad: Launchpad, plan: RunPlan, record: RunRecord, states: Mapping[str, JobState]
+    pad: Launchpad,
+    plan: RunPlan,
+    record: RunRecord,
+    answers: Answers,
+    verdict: tuple[RunState, Failure] | None = None,
 ) -> RunRecord:
-    """Bring the files of an ended run home and write down its outcome."""
-    if not states:
-        gone = Failure("its hosts know nothing of it: it was never started there")
-        lost = replace(record, state=RunState.LOST, failure=gone)
-        pad.store.update_run(lost)
-        return await _clear_up(pad, plan, lost)
+    """Bring the files of an ended run home and write down its outcome, or that of a verdict."""
+    states = _states_of(answers)
     # A job that was stopped before its start has left nothing that could be brought home.
     begun = [host for host in _active(plan) if _has_begun(states.get(host.host.name))]
     trouble = await _collect(pad, plan, record, begun)
@@ -228,17 +281,23 @@ async def _settle(
             f"`paceline logs {record.run_id}` fetches them",
         ) from trouble
     ended = outcome_of(record, states, now=pad.clock.now())
+    if verdict is None and not states:
+        verdict = RunState.LOST, Failure("its hosts know nothing of it: it was never started there")
     if trouble is not None and ended.state is RunState.SUCCEEDED:
-        failure = Failure(trouble.message, host=trouble.host, hint=trouble.hint)
-        ended = replace(ended, state=RunState.FAILED, failure=failure)
+        fault = Failure(trouble.message, host=trouble.host, hint=trouble.hint)
+        verdict = verdict or (RunState.FAILED, fault)
+    if verdict is not None:
+        ended = replace(ended, state=verdict[0], failure=verdict[1])
     pad.store.update_run(ended)
     if trouble is not None:
         return ended
-    return await _clear_up(pad, plan, ended)
+    return await _clear_up(pad, plan, ended, answers)
 
 
-async def _clear_up(pad: Launchpad, plan: RunPlan, record: RunRecord) -> RunRecord:
-    if not await _tidy(pad, plan):
+async def _clear_up(
+    pad: Launchpad, plan: RunPlan, record: RunRecord, answers: Answers
+) -> RunRecord:
+    if not await _tidy(pad, plan, answers):
         return record  # whoever looks at the run next tries again
     tidied = replace(record, tidied=True)
     pad.store.update_run(tidied)
@@ -280,7 +339,12 @@ def _was_taken_back(state: JobState) -> bool:
     return at_fault or state.outcome == "interrupted"
 
 
-def _taken_back(host: str) -> Failure:
+def _went_as_announced(error: BaseException, notices: Collection[str]) -> bool:
+    """Whether a host that had said that it would go was gone sooner than we were done with it."""
+    return isinstance(error, TransportError) and error.host in notices
+
+
+def _taken_back(host: str | None) -> Failure:
     return Failure(
         "its spot machine is taken back",
         host=host,
@@ -363,19 +427,20 @@ def _active(plan: RunPlan) -> tuple[HostPlan, ...]:
 
 
 async def _stop_everywhere(
-    pad: Launchpad, plan: RunPlan, grace_s: float | None = None
-) -> Mapping[str, JobState]:
-    """Stop the job on every host; a host that cannot be reached does not spare the others."""
-    hosts = _active(plan)
-    results = await asyncio.gather(
-        *(stop_job(pad.links[host.host.name], plan, grace_s=grace_s) for host in hosts),
+    pad: Launchpad, plan: RunPlan, grace_s: float | None = None, *, spared: str | None = None
+) -> tuple[Answers, Mapping[str, BaseException]]:
+    """Stop the job on every host, and return what they say and which could not be told why.
+
+    A host that cannot be reached does not spare the others; the `spared` one is not asked.
+    """
+    names = [host.host.name for host in _active(plan) if host.host.name != spared]
+    found = await asyncio.gather(
+        *(stop_job(pad.links[name], plan, grace_s=grace_s) for name in names),
         return_exceptions=True,
     )
-    return {
-        host.host.name: result
-        for host, result in zip(hosts, results, strict=True)
-        if isinstance(result, JobState)
-    }
+    results = list(zip(names, found, strict=True))
+    answers = {name: item for name, item in results if not isinstance(item, BaseException)}
+    return answers, {name: item for name, item in results if isinstance(item, BaseException)}
 
 
 async def _start_everywhere(pad: Launchpad, plan: RunPlan) -> None:
@@ -389,19 +454,23 @@ async def _start_everywhere(pad: Launchpad, plan: RunPlan) -> None:
 
 
 async def _abandon(
-    pad: Launchpad, plan: RunPlan, record: RunRecord, error: BaseException
+    pad: Launchpad,
+    plan: RunPlan,
+    record: RunRecord,
+    error: BaseException,
+    notices: Collection[str] = (),
 ) -> RunRecord:
     """End what was started of a run that we cannot go on with, and write down why."""
     # A host that has just been given up is not waited for again; it is cleared up when it is back.
     lost = error.host if isinstance(error, TransportError) else None
-    rest = replace(plan, hosts=tuple(host for host in plan.hosts if host.host.name != lost))
-    ended = await _settle(pad, rest, record, await _stop_everywhere(pad, rest))
-    if isinstance(error, PacelineError):
+    answers, _ = await _stop_everywhere(pad, plan, spared=lost)
+    verdict = None
+    if _went_as_announced(error, notices):
+        verdict = RunState.INTERRUPTED, _taken_back(lost)
+    elif isinstance(error, PacelineError):
         failure = Failure(error.message, host=error.host, hint=error.hint)
-        tidied = ended.tidied and rest == plan
-        ended = replace(ended, state=RunState.FAILED, failure=failure, tidied=tidied)
-        pad.store.update_run(ended)
-    return ended
+        verdict = RunState.FAILED, failure
+    return await _settle(pad, plan, record, answers, verdict)
 
 
 async def _collect(
@@ -422,10 +491,15 @@ async def _collect(
     return next((error for error in errors if isinstance(error, PacelineError)), None)
 
 
-async def _tidy(pad: Launchpad, plan: RunPlan) -> bool:
-    """Remove the job's folder on its hosts, its content being here; say whether all were there."""
+async def _tidy(pad: Launchpad, plan: RunPlan, answers: Answers) -> bool:
+    """Remove the job's folder on its hosts, its content being here; say whether all were there.
+
+    A host that has not answered keeps it: its ranks may be at work, and their words lie there.
+    """
 
     async def remove(host: HostPlan) -> bool:
+        if host.host.name not in answers:
+            return False
         command = Command(argv=("rm", "-rf", "--", plan.place_on(host.host).job_folder))
         try:
             await pad.links[host.host.name].run(command)
