@@ -89,6 +89,30 @@ def test_all_hosts_on_the_way_are_named(
     assert access.jump == jump
 
 
+@pytest.mark.parametrize("jump", ["me@gate:22", "gate:2022", "other@gate:2222"])
+def test_another_port_or_user_of_an_address_is_another_host(
+    write_config: WriteConfig, jump: str
+) -> None:
+    """A host behind a forwarded port is reached through the machine that has the port."""
+    write_config("")
+    found = with_way(host("gate", SshAccess(user="me", port=2222, jump=jump))).ssh
+    assert found is not None
+    assert found.jump == jump
+
+
+@pytest.mark.parametrize("jump", ["me@node:2222", "node:2222", "me@node:2222,me@node:2222"])
+def test_a_circle_of_the_spec_is_refused(
+    write_config: WriteConfig, tmp_path: Path, jump: str
+) -> None:
+    """A way that is named is never left out in silence, neither by us nor before `ssh`."""
+    write_config("Host *\n  ProxyJump gate\n")
+    circle = host("node", SshAccess(user="me", port=2222, jump=jump))
+    with pytest.raises(TransportError, match="leads in a circle, through"):
+        with_way(circle)
+    with pytest.raises(TransportError, match="leads in a circle, through"):
+        asyncio.run(SshTransport(circle, no_keys(tmp_path)).run(Command(("true",))))
+
+
 def test_a_config_that_cannot_be_read_is_named_with_its_line(write_config: WriteConfig) -> None:
     """Whoever made the mistake is shown file and line."""
     write_config("Host node\n  Port twenty\n")
@@ -154,6 +178,24 @@ def test_hosts_behind_one_jump_host_share_the_way(
     assert len(asked) == 2, asked
     # The first attempt ended at the key that nobody knew.
     assert accepted(lab[0]) == before + 1
+
+
+@pytest.mark.e2e
+def test_a_jump_through_the_same_address_is_taken(
+    lab: tuple[SshHost, ...], write_config: WriteConfig, tmp_path: Path
+) -> None:
+    """A host at another port of its jump host is not called directly."""
+    write_config("")
+    inner = lab[0]
+    keys = HostKeys(tmp_path / "known_hosts", (), accept_new=True)
+    access = SshAccess(
+        user="root", port=2222, key=str(inner.user_key), jump=f"root@{inner.address}:22"
+    )
+    before = accepted(inner)
+    # Nobody listens at that port: what counts is that the way there led through the jump host.
+    with pytest.raises(TransportError, match="cannot be reached over SSH"):
+        look([SshTransport(host(inner.address, access), keys)])
+    assert accepted(inner) > before
 
 
 @pytest.mark.e2e

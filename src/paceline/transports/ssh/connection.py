@@ -16,7 +16,7 @@ from paceline.model.spec.hostwords import host_words
 from paceline.transports.ssh.identity import identity
 from paceline.transports.ssh.jumps import Jumps, Lease
 from paceline.transports.ssh.keys import HostKeys, Judge
-from paceline.transports.ssh.way import Way, way_to
+from paceline.transports.ssh.way import Way, meets_itself, way_to
 
 # A host that is missing is to be named within ten seconds, our own start included.
 CONNECT_TIMEOUT_S = 7.0
@@ -32,16 +32,20 @@ async def connect(
 
     `jumps` keeps what leads to several hosts.
     """
-    return await _connect(host, keys, jumps or Jumps(), ())
+    named = host.ssh is not None and host.ssh.jump is not None
+    return await _connect(host, keys, jumps or Jumps(), (), named=named)
 
 
 async def _connect(
-    host: Host, keys: HostKeys, jumps: Jumps, leads_to: tuple[Host, ...]
+    host: Host, keys: HostKeys, jumps: Jumps, leads_to: tuple[Host, ...], *, named: bool
 ) -> asyncssh.SSHClientConnection:
-    """Connect to a host, through those before it; `leads_to` are those that come after it."""
+    """Connect to a host, through those before it; `leads_to` are those that come after it.
+
+    The way is `named` where the spec says it, and not the user's ssh config.
+    """
     # In a thread: the user's ssh config may run programs (`Match exec`).
     way = await asyncio.to_thread(way_to, host, passing=bool(leads_to))
-    jump = await _jump(host, way, keys, jumps, leads_to)
+    jump = await _jump(host, way, keys, jumps, leads_to, named=named)
     try:
         return await _verified(host, way, keys, jump)
     except BaseException:
@@ -66,22 +70,30 @@ async def _verified(
 
 
 async def _jump(
-    host: Host, way: Way, keys: HostKeys, jumps: Jumps, leads_to: tuple[Host, ...]
+    host: Host,
+    way: Way,
+    keys: HostKeys,
+    jumps: Jumps,
+    leads_to: tuple[Host, ...],
+    *,
+    named: bool,
 ) -> Lease | None:
     """Connect to the last of the hosts that lead to this one, through those before it."""
     if way.jump is None:
         return None
     before, _, last = way.jump.rpartition(",")
+    after = (host, *leads_to)
+    if await asyncio.to_thread(meets_itself, host, last, after, named=named):
+        return None
     words = host_words(last)
     name = words["address"]
-    if any(name == other.address for other in (host, *leads_to)):
-        return None  # `Host *` of an ssh config sends the jump host through itself; ssh goes direct
     access = host.ssh or SshAccess()
     through = SshAccess(words.get("user"), words.get("port"), access.key, before or None)
     passed = Host(name, name, name, through)
     try:
         return await jumps.lease(
-            repr(passed), lambda: _connect(passed, keys, jumps, (host, *leads_to))
+            repr(passed),
+            lambda: _connect(passed, keys, jumps, after, named=named and bool(before)),
         )
     except TransportError as error:
         raise TransportError(

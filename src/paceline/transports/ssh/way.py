@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import getpass
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import asyncssh
 
@@ -18,13 +21,14 @@ _DEFAULT_KEYS = ("id_ed25519", "id_ecdsa", "id_rsa", "id_ed25519_sk", "id_ecdsa_
 
 @dataclass(frozen=True)
 class Way:
-    """Where a host really is, the hosts on the way there, and the private keys to try.
+    """Where a host really is, who we are there, the hosts on the way, and the keys to try.
 
     `keys` is None where the ssh client's own default keys are meant.
     """
 
     address: str
     port: int
+    user: str
     jump: str | None = None
     keys: tuple[str, ...] | None = None
 
@@ -35,12 +39,14 @@ def way_to(host: Host, *, passing: bool = False) -> Way:
     config = _settings(host, access)
     if config is None:
         port = access.port or asyncssh.DEFAULT_PORT
-        return Way(host.address, port, access.jump, _keys(access, None, passing=passing))
+        user = access.user or getpass.getuser()
+        return Way(host.address, port, user, access.jump, _keys(access, None, passing=passing))
     named = config.config.get("IdentityFile")
     tunnel = config.tunnel if isinstance(config.tunnel, str) else None
     return Way(
         address=config.host,
         port=config.port,
+        user=config.username,
         jump=access.jump or tunnel,
         keys=_keys(access, named if isinstance(named, list) else None, passing=passing),
     )
@@ -87,20 +93,50 @@ def _existing(names: list[str]) -> tuple[str, ...]:
     return tuple(str(path) for path in paths if path.is_file())
 
 
+def meets_itself(host: Host, jump: str, others: Iterable[Host], *, named: bool) -> bool:
+    """Whether a jump host on the way to a host is one of the others: user, address and port.
+
+    `Host *` of an ssh config sends the jump host through itself, and then we go direct. A way that
+    the spec has `named` is never shortened: one that leads in a circle is an error.
+    """
+    words = host_words(jump)
+    if not any(_is_at(words, other) for other in others):
+        return False
+    if named:
+        raise TransportError(
+            f"the way to it leads in a circle, through {jump} again",
+            host=host.name,
+            hint="`jump` names other hosts, or another port or user of the same",
+        )
+    return True
+
+
+def _is_at(words: Mapping[str, Any], other: Host) -> bool:
+    if words["address"] != other.address:
+        return False
+    # Only now: a look into the user's ssh config may run programs.
+    access = SshAccess(words.get("user"), words.get("port"))
+    there, here = way_to(Host(other.address, other.address, "", access)), way_to(other)
+    return there.port == here.port and words.get("user") in (None, here.user)
+
+
 def with_way(host: Host) -> Host:
     """Return a host with all that lead to it, those of the user's ssh config included."""
     access = host.ssh or SshAccess()
+    named = access.jump is not None
     jumps: list[str] = []
-    met = {host.address}
+    met = [host]
     ahead = way_to(host).jump
     while ahead:
-        words = host_words(ahead.split(",")[0])
-        if words["address"] in met:
+        first = ahead.split(",")[0]
+        if meets_itself(host, first, met, named=named):
             break
-        met.add(words["address"])
+        words = host_words(first)
+        through = SshAccess(words.get("user"), words.get("port"))
+        met.append(Host(words["address"], words["address"], "", through))
         jumps = [*ahead.split(","), *jumps]
-        first = Host(words["address"], words["address"], "", SshAccess(port=words.get("port")))
-        ahead = way_to(first).jump
+        # What leads to the first that the spec names, the ssh config alone says.
+        ahead, named = way_to(met[-1]).jump, False
     return replace(host, ssh=replace(access, jump=",".join(jumps) or None))
 
 
