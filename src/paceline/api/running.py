@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import secrets
 import tempfile
@@ -27,6 +28,8 @@ from paceline.app.launch import (
     begin_run,
     connected,
     finish_run,
+    is_on_hosts,
+    may_have_left,
     refresh_run,
     stop_run,
 )
@@ -35,7 +38,7 @@ from paceline.app.provenance import surroundings
 from paceline.app.results import log_lines
 from paceline.app.scalars import ScalarFiles
 from paceline.app.workplace import plan_for
-from paceline.errors import Interrupted, NotFound, TransportError, UsageError
+from paceline.errors import Interrupted, NotFound, StorageError, TransportError, UsageError
 from paceline.model.plan import Configuration, RunPlan
 from paceline.model.record import RunRecord, RunState
 from paceline.model.spec import Spec
@@ -44,6 +47,7 @@ from paceline.ports import RentalObserver, RunStore
 from paceline.supervisor.job import LOGS_FOLDER
 
 _LONGEST_NAME = 40
+_LOOKS_AT_ONCE = 32
 OnOutput = Callable[[str], None]
 
 
@@ -180,7 +184,7 @@ def _planned(
 def runs() -> tuple[RunRecord, ...]:
     """Return the runs that are known, newest first, each as it stands now."""
     store = open_store()
-    return tuple(_refreshed(store, record) for record in store.runs())
+    return _all_refreshed(store, store.runs())
 
 
 def wait(run_id: str | None = None) -> RunRecord:
@@ -224,11 +228,21 @@ def _to_stop(store: RunStore) -> RunRecord:
     try:
         return find_run(store, None, only_running=True)
     except NotFound:
-        left = (run for run in store.runs() if run.study is None and run.state.ended)
-        found = next((run for run in left if not run.tidied), None)
-        if found is None or found.state is RunState.UNREADABLE:
+        found = next((run for run in store.runs() if _is_left_over(store, run)), None)
+        if found is None:
             raise
         return found
+
+
+def _is_left_over(store: RunStore, run: RunRecord) -> bool:
+    """Whether somebody who stops what goes on, and names nothing, may mean a run that is over."""
+    if run.study is not None or run.settled or run.state is RunState.UNREADABLE:
+        return False
+    try:
+        plan = store.plan_of(run)
+    except StorageError:
+        return False  # nobody knows its hosts any more
+    return is_on_hosts(plan) and may_have_left(plan, run, SystemClock().now())
 
 
 def logs(
@@ -319,16 +333,39 @@ def find_run(store: RunStore, run_id: str | None, *, only_running: bool = False)
 
 
 def _refreshed(store: RunStore, record: RunRecord) -> RunRecord:
-    if record.settled or record.state is RunState.UNREADABLE:
+    return _all_refreshed(store, (record,))[0]
+
+
+def _all_refreshed(store: RunStore, records: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
+    """Return the runs as they stand now; all that are not settled are looked at together.
+
+    Otherwise each host that is away would be waited for in its turn.
+    """
+    turns = asyncio.Semaphore(_LOOKS_AT_ONCE)
+
+    async def look(record: RunRecord) -> RunRecord:
+        async with turns:
+            return await _looked_at(store, record)
+
+    async def work() -> tuple[RunRecord, ...]:
+        return tuple(await asyncio.gather(*(look(record) for record in records)))
+
+    if all(_is_known(record) for record in records):
+        return tuple(records)
+    return complete(work())
+
+
+def _is_known(record: RunRecord) -> bool:
+    return record.settled or record.state is RunState.UNREADABLE
+
+
+async def _looked_at(store: RunStore, record: RunRecord) -> RunRecord:
+    if _is_known(record):
         return record
     plan = store.plan_of(record)
-
-    async def work() -> RunRecord:
+    try:
         async with _pad_for(plan, store) as pad:
             return await refresh_run(pad, plan, record)
-
-    try:
-        return complete(work())
     except (TransportError, NotFound):
         return record  # of a host that cannot be asked now, we know what we knew
 
