@@ -1,10 +1,10 @@
-"""Who says a line: where several processes speak, each line bears rank and host in front."""
+"""Who says a line: where several processes speak, each line bears process, ranks and host."""
 
 from __future__ import annotations
 
 import re
 
-from paceline.model.plan import RunPlan
+from paceline.model.plan import HostPlan, ProcessPlan, RunPlan
 
 # A carriage return ends a line, too: progress bars write over it.
 _LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
@@ -14,11 +14,12 @@ class Voices:
     """Marks what the processes of a run say; what one process alone says is not marked."""
 
     def __init__(self, plan: RunPlan) -> None:
-        of_host = {
-            process.name: host.host.name for host in plan.hosts for process in host.processes
+        several = len(plan.hosts) > 1
+        labels = {
+            process.name: _label(plan, host if several else None, process)
+            for host in plan.hosts
+            for process in host.processes
         }
-        several = len(set(of_host.values())) > 1
-        labels = {name: f"{name} {host}" if several else name for name, host in of_host.items()}
         width = max(map(len, labels.values()), default=0)
         self._fronts = {name: f"{label:{width}} | " for name, label in labels.items()}
         self._unfinished: str | None = None
@@ -34,3 +35,15 @@ class Voices:
             begin, lines = lines[0], lines[1:]
         self._unfinished = None if text.endswith(("\n", "\r")) else process
         return begin + "".join(f"{front}{line}" for line in lines)
+
+
+def _label(plan: RunPlan, host: HostPlan | None, process: ProcessPlan) -> str:
+    """Return who speaks; a launcher speaks for its ranks, and mpirun for those of other hosts."""
+    ranks, words = process.ranks, [process.name]
+    if len(ranks) > 1:
+        words.append(f"ranks {min(ranks)}-{max(ranks)}")
+    elif ranks and process.name != f"rank-{ranks[0]}":
+        words.append(f"rank {ranks[0]}")
+    if host is not None and len(ranks) <= plan.configuration.procs_per_node:
+        words.append(host.host.name)
+    return " ".join(words)

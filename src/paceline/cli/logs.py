@@ -29,7 +29,7 @@ def logs(
 ) -> None:
     """Show the output of a run, also while it goes on.
 
-    Where several processes speak, each line bears its rank and its host.
+    Where several processes speak, each line bears who says it: the process, its ranks, its host.
     """
     from paceline import api
 
