@@ -251,8 +251,12 @@ def test_a_host_that_is_cut_off_is_named_and_the_others_stop(
     """A host whose link goes down fails the job by its name; once back, any look clears it up."""
     script = terminal.file("sleeper.py", SLEEPER)
     attached = terminal.start("train", "spec.yaml", "--script", str(script))
-    wait_until(lambda: all(followed(host) for host in hosts))
+    wait_until(lambda: everything_up(hosts) and all(followed(host) for host in hosts))
     hosts[1].unplug()
+    unplugged_at = time.monotonic()
+    wait_until(lambda: not any("sleeper.py" in line for line in at_work(hosts[0])))
+    # Generous, for a busy machine; if nobody noticed, the rank would sleep for two minutes.
+    assert time.monotonic() - unplugged_at < 60
     _, stderr = attached.communicate(timeout=90)
     assert attached.returncode == 6, stderr
     assert hosts[1].address in stderr

@@ -15,9 +15,10 @@ from paceline.supervisor.job import JobState, Notice
 
 OnChunk = Callable[[FileChunk], None]
 # One silent host among others is lost soon; if all are silent, it is rather our own network.
-_LOST_AFTER_S = 5.0
+# The silence begins when the connection has been given up.
+LOST_AFTER_S = 5.0
 _ALL_LOST_AFTER_S = 120.0
-_TRY_AGAIN_AFTER_S = 0.5
+TRY_AGAIN_AFTER_S = 0.5
 
 
 @dataclass
@@ -62,7 +63,7 @@ class Following:
                 left_s = self._mind(host, now - silent_since, error)
             else:
                 return
-            await self.clock.sleep(_TRY_AGAIN_AFTER_S)
+            await self.clock.sleep(TRY_AGAIN_AFTER_S)
 
     async def _attempt(
         self, host: HostPlan, offsets: Mapping[str, int], answer_within_s: float | None
@@ -88,7 +89,7 @@ class Following:
         alone = len(self.silent) >= len(self.hosts)
         # A host that refuses is on, and its ranks may be at work: its sshd is started anew.
         patient = alone or isinstance(error, HostRefuses)
-        patience_s = _ALL_LOST_AFTER_S if patient else _LOST_AFTER_S
+        patience_s = _ALL_LOST_AFTER_S if patient else LOST_AFTER_S
         if silent_s >= patience_s:
             raise TransportError(
                 f"the host is lost: {error.message}",

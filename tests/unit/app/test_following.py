@@ -8,13 +8,14 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from paceline.app.following import Following
+from paceline.app.following import LOST_AFTER_S, TRY_AGAIN_AFTER_S, Following
 from paceline.app.jobs import FileChunk
 from paceline.errors import TransportError
 from paceline.model.command import Command
 from paceline.model.host import Host, SshAccess
 from paceline.model.plan import Configuration, HostPlan, JobPlace, ProcessPlan, RunPlan
 from paceline.ports import LaterInput
+from paceline.transports.ssh.connection import NOTICED_AFTER_S
 from tests.fakes.transport import FakeTransport
 
 ENDED: dict[str, object] = {"state": {"job_id": "r", "phase": "ended", "outcome": "succeeded"}}
@@ -109,7 +110,7 @@ def test_one_lost_host_among_others_is_given_up_soon() -> None:
 
 def test_a_host_that_keeps_us_waiting_is_given_up_as_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """An attempt to connect that hangs does not make the ranks of the others wait longer."""
-    monkeypatch.setattr("paceline.app.following._LOST_AFTER_S", 0.2)
+    monkeypatch.setattr("paceline.app.following.LOST_AFTER_S", 0.2)
 
     class Hanging(Told):
         async def stream(
@@ -141,3 +142,8 @@ def test_this_machine_cannot_come_back() -> None:
     with pytest.raises(TransportError):
         texts(reader, 0)
     assert reader.clock.monotonic() == 0
+
+
+def test_the_time_to_stop_the_others_is_left_when_a_host_is_lost() -> None:
+    """Of the 15 seconds that are promised from the break on, some remain for stopping them."""
+    assert NOTICED_AFTER_S + TRY_AGAIN_AFTER_S + LOST_AFTER_S <= 12

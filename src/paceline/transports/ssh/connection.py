@@ -20,9 +20,11 @@ from paceline.transports.ssh.way import Way, meets_itself, way_to
 
 # A host that is missing is to be named within ten seconds, our own start included.
 CONNECT_TIMEOUT_S = 7.0
-# A host that has vanished is noticed after six seconds of silence.
+# A silent host is asked after two seconds, and again after four; when the next question would be
+# due, the connection is given up.
 _KEEPALIVE_S = 2
-_KEEPALIVE_COUNT = 3
+_KEEPALIVE_COUNT = 2
+NOTICED_AFTER_S = _KEEPALIVE_S * (_KEEPALIVE_COUNT + 1)
 
 
 async def connect(
