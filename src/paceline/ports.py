@@ -228,6 +228,14 @@ class RunStore(Protocol):
         """Return a study by its name or folder; else NotFound."""
         ...
 
+    def make_way(self, name: str, *, rehearsed: bool) -> tuple[tuple[Path, Path], ...]:
+        """Move a study's results of the other kind aside; return what went where.
+
+        Rehearsed results make way for real ones, and real ones for rehearsed; real ones that
+        once made way come back.
+        """
+        ...
+
     def study_plan(self, study: StudyRecord) -> StudyPlan:
         """Return the plan that a study was last opened with."""
         ...

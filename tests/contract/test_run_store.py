@@ -164,6 +164,31 @@ def test_a_study_of_the_same_digest_is_the_same_study(store: RunStore) -> None:
     assert store.study_plan(again) == longer
 
 
+def test_rehearsed_and_real_results_make_way_for_each_other(store: RunStore) -> None:
+    """Only the other kind makes way, under a name that tells; real results come back."""
+    assert store.make_way("scaling", rehearsed=True) == ()
+    real = store.open_study(study_plan(), {"real": True}, {})
+    assert store.make_way("scaling", rehearsed=False) == ()
+    ((old, aside),) = store.make_way("scaling", rehearsed=True)
+    assert old == real.folder
+    assert aside.name.startswith("scaling.real-")
+    rehearsed = store.open_study(study_plan("d2"), {}, {"rehearsed": True})
+    assert store.make_way("scaling", rehearsed=True) == ()
+    away, back = store.make_way("scaling", rehearsed=False)
+    assert away[1].name.startswith("scaling.rehearsed-")
+    assert back == (aside, real.folder)
+    assert store.study("scaling").spec == {"real": True}
+    assert store.study(str(away[1])).digest == rehearsed.digest
+
+
+def test_results_that_are_worked_on_make_no_way(store: RunStore) -> None:
+    """A study that goes on is not moved from under whoever carries it out."""
+    real = store.open_study(study_plan(), {}, {})
+    with store.lock("scaling"), pytest.raises(Conflict, match="worked on"):
+        store.make_way("scaling", rehearsed=True)
+    assert store.study("scaling") == real
+
+
 def test_a_study_of_another_digest_is_a_conflict(store: RunStore) -> None:
     """Results of another job are never mixed into a study of the same name."""
     store.open_study(study_plan(), {}, {})

@@ -7,15 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from paceline.api.wiring import state_home
+from paceline.api.wiring import REHEARSAL, state_home
 from paceline.errors import EnvironmentFault
 from paceline.rehearsal.daemon.card import Card
 from paceline.rehearsal.daemon.control import ask
 from paceline.rehearsal.daemon.folder import Folder
 from paceline.rehearsal.daemon.lifecycle import running, start, stop
 from paceline.rehearsal.machines.sweeping import Check
-
-_REHEARSED = "PACELINE_REHEARSAL"
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,7 @@ def rehearsal_environment(environ: Mapping[str, str] | None = None) -> dict[str,
     env = os.environ if environ is None else environ
     folder = _folder()
     made = _card().environment(env, folder.home)
-    return {**made, _REHEARSED: str(folder.path)}
+    return {**made, REHEARSAL: str(folder.path)}
 
 
 def rehearsal_settings() -> tuple[dict[str, str], tuple[str, ...]]:
@@ -83,7 +81,7 @@ def _folder() -> Folder:
     # Inside of a rehearsed command the state folder is the rehearsal's own.
     from pathlib import Path  # noqa: PLC0415 - used here alone
 
-    told = os.environ.get(_REHEARSED)
+    told = os.environ.get(REHEARSAL)
     return Folder(Path(told) if told else state_home() / "rehearsal")
 
 

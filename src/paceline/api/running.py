@@ -20,6 +20,7 @@ from paceline.api.wiring import (
     load,
     open_store,
     provider_of,
+    rehearsal_mark,
 )
 from paceline.app.following import Following, listen_to
 from paceline.app.jobs import FileChunk
@@ -138,7 +139,9 @@ class _Launch:
             configuration = training_configuration(self.spec, place.facts_in_order)
             plan = await plan_for(place, self.spec, configuration, self.run_id, measured=False)
             record = _planned(plan, configuration, self.kind, self.store, place.pad.clock.now())
-            record = replace(record, provenance=surroundings(place, record.hosts))
+            record = replace(
+                record, provenance={**surroundings(place, record.hosts), **rehearsal_mark()}
+            )
             running = await begin_run(place.pad, plan, record)
             if self.detach:
                 return running

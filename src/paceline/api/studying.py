@@ -17,6 +17,8 @@ from paceline.api.wiring import (
     load,
     open_calibrations,
     open_store,
+    rehearsal_mark,
+    say,
     wire,
 )
 from paceline.app.calibration import calibration_of
@@ -31,7 +33,7 @@ from paceline.errors import Interrupted, NotFound, PacelineError, StorageError, 
 from paceline.measure.comparing import compare as compare_summaries
 from paceline.model.calibration import to_plain as to_plain_calibration
 from paceline.model.plan import PlanReport
-from paceline.model.record import RunState, StudyRecord
+from paceline.model.record import RunState, StudyRecord, is_rehearsed
 from paceline.model.spec import Spec, load_spec, to_plain
 from paceline.model.summary import StudyOutcome, StudySummary
 from paceline.planning.demo import demo_mapping
@@ -46,7 +48,7 @@ SPEC_FILE = "spec.yaml"
 
 @dataclass(frozen=True)
 class StudyListing:
-    """A study, and how far it is: `complete` or `3 of 6 samples`."""
+    """A study, and how far it is: `complete` or `3 of 6 samples`; and whether it was rehearsed."""
 
     record: StudyRecord
     state: str
@@ -106,12 +108,14 @@ async def _study(lodging: Lodging, observer: StudyObserver) -> StudyOutcome:
         place = await places.look(baseline)
         planned = plan_study(spec, place.facts_in_order, code_digest=code_digest(spec))
         await places.of(baseline)
+        _make_way(store, planned.name)
         # Locked before anything is written: a second one must not change the first one's plan.
         with store.lock(planned.name):
             here = LocalTransport(place.cluster.master)
             provenance = {
                 **await provenance_of(place, code_folder(spec), here),
                 **await _calibration(place, spec, clock),
+                **rehearsal_mark(),
             }
             record = store.open_study(planned, to_plain(spec), provenance)
             store.write_result(record, SPEC_FILE, spec_words(spec))
@@ -128,6 +132,12 @@ async def _study(lodging: Lodging, observer: StudyObserver) -> StudyOutcome:
                     publisher.finish(store.runs(study=str(record.folder)))
                 raise
             return publisher.finish(store.runs(study=str(record.folder)))
+
+
+def _make_way(store: RunStore, name: str) -> None:
+    """Keep what was rehearsed and what is real apart, and say where the other one is now."""
+    for old, new in store.make_way(name, rehearsed=bool(rehearsal_mark())):
+        say(f"rehearsed and real results are kept apart: {old.name} is now {new}")
 
 
 async def _calibration(place: Workplace, spec: Spec, clock: Clock) -> Mapping[str, object]:
@@ -194,7 +204,8 @@ def _state_of(store: RunStore, record: StudyRecord) -> str:
         return RunState.UNREADABLE.value
     # By the runs' outcomes alone: reading all their events would take cores from measurements.
     good = {run.sample_id for run in runs if run.state is RunState.SUCCEEDED} & planned
-    return "complete" if good == planned else f"{len(good)} of {len(planned)} samples"
+    state = "complete" if good == planned else f"{len(good)} of {len(planned)} samples"
+    return f"{state}, rehearsed" if is_rehearsed(record.provenance) else state
 
 
 def publisher_for(store: RunStore, record: StudyRecord) -> Publisher:

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from paceline.api.completing import complete
 from paceline.api.studying import publisher_for
-from paceline.api.wiring import SystemClock, open_store, provider_of
+from paceline.api.wiring import SystemClock, open_store, provider_of, rehearsal_mark
 from paceline.app.launch import Launchpad, connected
 from paceline.app.progress import RunProgress
 from paceline.app.watching import Connect, StudyWatcher, watch_run
 from paceline.errors import Interrupted, NotFound
 from paceline.model.plan import RunPlan
-from paceline.model.record import RunRecord, RunState, StudyRecord
+from paceline.model.record import RunRecord, RunState, StudyRecord, is_rehearsed
 from paceline.ports import RunStore, StudyObserver
 
 # A study that was begun a moment ago looks at its hosts before it is written down.
@@ -58,10 +58,13 @@ async def _await(
     until = clock.monotonic() + patience_s
     told = False
     while True:
+        over = name is None or clock.monotonic() >= until
         try:
-            return _find(store, name)
+            found = _find(store, name)
+            if over or not _is_about_to_make_way(store, found):
+                return found
         except NotFound:
-            if name is None or clock.monotonic() >= until:
+            if over:
                 raise
         if on_wait is not None and not told:
             on_wait(f"there is no {name} yet; waiting up to {patience_s:g} s for it to begin")
@@ -91,6 +94,15 @@ def _newest(store: RunStore) -> StudyRecord | RunRecord:
 def _study_of(store: RunStore, record: RunRecord) -> StudyRecord | RunRecord:
     """Return the study that a run is a sample of; a run of its own stands for itself."""
     return store.study(str(record.folder.parent.parent)) if record.study else record
+
+
+def _is_about_to_make_way(store: RunStore, found: StudyRecord | RunRecord) -> bool:
+    """Whether it is a study that was rehearsed, and the real one is asked for, or the reverse."""
+    return (
+        isinstance(found, StudyRecord)
+        and is_rehearsed(found.provenance) != bool(rehearsal_mark())
+        and store.holder(found.name) is None
+    )
 
 
 async def _watch_study(store: RunStore, study: StudyRecord, observer: StudyObserver) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import hashlib
 import os
@@ -22,6 +23,7 @@ from paceline.app.workplace import Ground, Grounding, Preparing
 from paceline.errors import UsageError
 from paceline.model.host import Host
 from paceline.model.plan import RunPlan
+from paceline.model.record import REHEARSED
 from paceline.model.spec import Spec, load_spec
 from paceline.planning.hosts import hosts_of
 from paceline.ports import Provider, Transport
@@ -30,12 +32,15 @@ from paceline.providers.local import LocalProvider
 from paceline.store.calibrations import CalibrationFiles
 from paceline.store.files import storage_errors
 from paceline.store.index import Index
+from paceline.store.owners import hand_over, owner_under_sudo
 from paceline.store.runs import FileRunStore
 from paceline.transports.local import LocalTransport
 
 if TYPE_CHECKING:
     from paceline.transports.ssh import HostKeys
 
+# In whose environment this stands, AWS is the rehearsal of that folder.
+REHEARSAL = "PACELINE_REHEARSAL"
 LEDGER_FILE = "ledger.sqlite"
 SpecLike = Union[Spec, str, Path, Mapping[str, Any], None]
 
@@ -74,7 +79,17 @@ def results_folder(chosen: Path | str | None) -> Path:
 def open_store(results: Path | str | None = None) -> FileRunStore:
     """Return the run store of this user."""
     index = Index(state_home() / "index.sqlite")
-    return FileRunStore(results_folder(results), index, SystemClock())
+    folder = results_folder(results)
+    owner = owner_under_sudo(folder, os.environ, time.time())
+    if owner is not None:
+        # Whatever ends this process in order: an error, Ctrl-C, the end of the work.
+        atexit.register(hand_over, owner)
+    return FileRunStore(folder, index, SystemClock())
+
+
+def rehearsal_mark() -> dict[str, object]:
+    """Return what provenance says of a rehearsal; nothing where it is real."""
+    return {REHEARSED: True} if os.environ.get(REHEARSAL) else {}
 
 
 def open_calibrations() -> CalibrationFiles:
@@ -140,7 +155,7 @@ def _preparing(spec: Spec, results: Path | str | None) -> tuple[Preparing, Prepa
         stock=state_home(),
         link=LocalTransport(Host("here", "127.0.0.1", "127.0.0.1")),
         never=(results_folder(results), state_home()),
-        say=_say,
+        say=say,
     )
 
     async def prepare(ends: Sequence[End], grounds: Mapping[str, Ground]) -> Mapping[str, Ground]:
@@ -152,7 +167,8 @@ def _preparing(spec: Spec, results: Path | str | None) -> tuple[Preparing, Prepa
     return prepare, foresee
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
+    """Tell whoever sits here something that is not a result."""
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
 

@@ -11,7 +11,7 @@ from paceline.errors import StorageError, UsageError
 from paceline.measure.measured import measured_notes, measured_words
 from paceline.measure.scaling import summarise
 from paceline.model.plan import StudyPlan
-from paceline.model.record import RunRecord, StudyRecord
+from paceline.model.record import RunRecord, StudyRecord, is_rehearsed
 from paceline.model.spec import Spec
 from paceline.model.summary import Sample, StudyOutcome, StudySummary
 from paceline.ports import RunStore
@@ -21,6 +21,10 @@ from paceline.reporting.notes import failed_tries, provenance_notes
 REPORT_FILE = "report.html"
 DOCUMENT_FILE = "study.json"
 SAMPLES_FILE = "samples.csv"
+_REHEARSED_NOTE = (
+    "this study was rehearsed: its times and throughputs are those of the rehearsal, "
+    "not of rented machines"
+)
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,8 @@ class Publisher:
             scaling=self.spec.scaling,
         )
         notes = measured_notes(self.spec.measurement, samples)
-        return replace(summary, notes=(*summary.notes, *notes))
+        first = (_REHEARSED_NOTE,) if is_rehearsed(self.study.provenance) else ()
+        return replace(summary, notes=(*first, *summary.notes, *notes))
 
     def _planned_data(self) -> str:
         # What a script of one's own reads is its own business, whatever `data` says.

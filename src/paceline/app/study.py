@@ -27,7 +27,7 @@ from paceline.app.spending import earlier_periods, price_of
 from paceline.app.workplace import Workplace, plan_for
 from paceline.errors import JobFailed
 from paceline.model.plan import Configuration, PlannedSample, RunPlan, StudyPlan
-from paceline.model.record import Failure, RunRecord, RunState, StudyRecord
+from paceline.model.record import REHEARSED, Failure, RunRecord, RunState, StudyRecord, is_rehearsed
 from paceline.model.spec import Spec
 from paceline.model.summary import Sample, StudyProgress
 from paceline.ports import StudyObserver
@@ -208,6 +208,7 @@ class StudyRunner:
             hosts=names,
             provenance={
                 **surroundings(place, names),
+                **({REHEARSED: True} if is_rehearsed(self.study.provenance) else {}),
                 "sitting": self._sitting,
                 **self._purse.provenance,
             },

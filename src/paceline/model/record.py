@@ -9,6 +9,13 @@ from pathlib import Path
 
 from paceline.model.plan import Configuration
 
+REHEARSED = "rehearsed"
+
+
+def is_rehearsed(provenance: Mapping[str, object]) -> bool:
+    """Whether something was run against the rehearsal, and says nothing of rented machines."""
+    return bool(provenance.get(REHEARSED))
+
 
 class RunState(str, Enum):
     """Where a run stands."""

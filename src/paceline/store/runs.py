@@ -20,9 +20,10 @@ from typing import Any, TextIO
 
 from paceline.errors import Conflict, NotFound, StorageError
 from paceline.model.plan import Configuration, RunPlan, StudyPlan
-from paceline.model.record import Failure, RunRecord, RunState, StudyRecord
+from paceline.model.record import Failure, RunRecord, RunState, StudyRecord, is_rehearsed
 from paceline.ports import Clock
 from paceline.store import codec
+from paceline.store.aside import bring_back, move_aside
 from paceline.store.files import storage_errors, write_atomically
 from paceline.store.index import Index
 
@@ -123,6 +124,19 @@ class FileRunStore:
         self._index.add("study", record.name, folder, record.created_at, None)
         return record
 
+    def make_way(self, name: str, *, rehearsed: bool) -> tuple[tuple[Path, Path], ...]:
+        """Move a study's results of the other kind aside; return what went where."""
+        folder = self._results / name
+        if not _holds(folder, STUDY_FILE):
+            return ()
+        known = is_rehearsed(_read_study(folder).provenance)
+        if known == rehearsed:
+            return ()
+        with self.lock(name):
+            moves = [(folder, move_aside(folder, rehearsed=known))]
+        back = None if rehearsed else bring_back(folder, holding=STUDY_FILE)
+        return (*moves, *([(back, folder)] if back is not None else []))
+
     def study(self, name: str) -> StudyRecord:
         """Return a study by its folder, by its name here, or by its name anywhere."""
         for folder in (Path(name), self._results / name):
@@ -162,7 +176,10 @@ class FileRunStore:
             folder.mkdir(parents=True, exist_ok=True)
             file = path.open("a+")
         with file:
-            _take_lock(file, what if isinstance(what, str) else what.run_id)
+            label = what if isinstance(what, str) else what.run_id
+            _take_lock(file, label)
+            if not _is_at(path, file):
+                raise Conflict(f"{label} was moved just now", hint="try again")
             file.truncate(0)
             file.write(str(os.getpid()))
             file.flush()
@@ -206,6 +223,14 @@ def _take_lock(file: TextIO, name: str) -> None:
             f"{name} is being worked on by process {holder}",
             hint="wait for it, or stop it with Ctrl-C where it runs",
         ) from error
+
+
+def _is_at(path: Path, file: TextIO) -> bool:
+    """Whether an open file still has its name: its folder may have been moved in between."""
+    try:
+        return path.stat().st_ino == os.fstat(file.fileno()).st_ino
+    except FileNotFoundError:
+        return False
 
 
 def _holds(folder: Path, name: str) -> bool:
