@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from paceline.app.launch import outcome_of
+from paceline.app.outcome import outcome_of
 from paceline.model.plan import Configuration
 from paceline.model.record import RunRecord, RunState
 from paceline.supervisor.job import FirstFailure, JobState, Notice, ProcessState
