@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ import pytest
 from tests import lab
 from tests.fakes.cifar import write_cifar
 from tests.fakes.terminal import Terminal
-from tests.fakes.tutorial import REHEARSED, ROOT, Tutorial
+from tests.fakes.tutorial import REHEARSED, Tutorial
 from tests.rehearsing import until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.torch]
@@ -32,13 +31,8 @@ def tutorial(rehearsed: Terminal) -> Tutorial:
     lab.skip_without_dockerd()
     if not FABRIC.is_dir():
         pytest.skip("not installed: python3-fabric")
-    folder = rehearsed.folder
-    for name in ("Dockerfile", ".dockerignore", "dist_dcgan.py"):
-        shutil.copy(ROOT / name, folder)
-    ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "src/paceline", folder / "src/paceline", ignore=ignored)
     # It lies where `download: true` looks before it downloads.
-    write_cifar(folder / "cifar10", IMAGES)
+    write_cifar(rehearsed.folder / "cifar10", IMAGES)
     # These hosts share the cores of one machine.
     fewer = f"{SCRIPT} --env OMP_NUM_THREADS=1 --take {' '.join(TAKEN)}"
     instead = {**REHEARSED, SCRIPT: fewer}
@@ -47,7 +41,7 @@ def tutorial(rehearsed: Terminal) -> Tutorial:
         "experiment-rented.yaml",
         {"launcher: torchrun": "launcher: torchrun\n  threads: 1", "samples: 3": "samples: 1"},
     )
-    shutil.copytree(ROOT / "examples/fabric", folder / "examples/fabric")
+    made.clone("Dockerfile", ".dockerignore", "dist_dcgan.py", "src/paceline", "examples/fabric")
     return made
 
 
